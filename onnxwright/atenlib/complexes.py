@@ -77,7 +77,6 @@ def as_complex(op: Op, x: Value | Number, part: DType) -> Complex:
 
     Args:
         x: a `Complex`, a real value, or a Python number.
-        part: the element type of the parts.
 
     Returns:
         The complex tensor; the imaginary part of a real value is zero.

@@ -74,7 +74,6 @@ def wrap_number(op: Op, arguments: dict[str, Any], name: str, dtype: DType) -> N
 
     Args:
         arguments: the arguments by name, changed in place.
-        name: the argument.
         dtype: the element type of the value.
     """
     x = arguments[name]

@@ -97,10 +97,6 @@ def emit(
     Args:
         function: called with `op` and the arguments by name.
         arguments: types of tensors, which become inputs of the function, and plain values.
-        name: of the function.
-        domain: of the function.
-        opset_version: the version of the standard opset.
-        doc: what the function is for.
 
     Returns:
         The function; a complex tensor is a real one with a last axis of two.
@@ -159,7 +155,6 @@ def run(
         function: called with `op` and the arguments.
         args, kwargs: its arguments; tensors are arrays of numpy, tensors of ours, or what has
             DLPack.
-        opset_version: the version of the standard opset.
 
     Returns:
         Its results in the kind that went in.

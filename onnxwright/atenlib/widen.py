@@ -39,7 +39,6 @@ def wider_type(name: str, variable: str, dtype: DType, version: int | None = Non
     Args:
         name: an operator of the standard domain.
         variable: the type variable of its schema, `T`.
-        dtype: the type that is given.
         version: the opset version, the newest if not given.
 
     Returns:

@@ -31,7 +31,6 @@ def refine_colors(a: ProtoGraph, b: ProtoGraph, features: Features) -> dict[Any,
     One round goes through a graph forwards and backwards, so a chain of any length needs one.
 
     Args:
-        a, b: the graphs.
         features: what may be looked at.
 
     Returns:

@@ -31,7 +31,6 @@ def digest_of_file(tensor: onnx.TensorProto, folder: str | None) -> str:
     Only files inside the model's folder are read: a model may name any.
 
     Args:
-        tensor: a tensor whose numbers are in a file.
         folder: the folder of the model; None where it is not known.
     """
     entries = {e.key: e.value for e in tensor.external_data}
@@ -81,7 +80,6 @@ def _of_pieces(
     """The digest of bytes; pieces of zeros are only counted, so that holes of files take no time.
 
     Args:
-        size: how many bytes.
         piece: gives the bytes of the piece that begins at a place.
         data: gives the first place from another one on where there may be anything but zeros.
     """

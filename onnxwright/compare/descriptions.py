@@ -96,7 +96,6 @@ def change_of(x: onnx.TensorProto, y: onnx.TensorProto, folders: tuple[str, str]
     """How two tensors differ: by type, by their few numbers, or how many by how much.
 
     Args:
-        x, y: the tensors.
         folders: where external data of each is found.
     """
     left, right = tensor_words(x), tensor_words(y)

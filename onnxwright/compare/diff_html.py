@@ -60,7 +60,6 @@ def page(title: str, summary: str, diff: Any, *, whole: bool = True) -> str:
     Args:
         title: the page's title.
         summary: the line under it.
-        diff: the differences.
         whole: a complete page, not a fragment for a notebook.
     """
     parts = [f"<style>{_STYLE}</style>", '<div class="ow-diff">']

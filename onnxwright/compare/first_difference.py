@@ -24,7 +24,6 @@ def difference(
 
     Args:
         a, b: models, functions or graphs.
-        strict: what is compared.
         linked: the main graph of `a` as `link_graph` gives it, where it is there already.
 
     Example:

@@ -40,7 +40,6 @@ def compare(left: onnx.ModelProto | Body, right: onnx.ModelProto | Body, folders
     """The differences of two models, two functions or two graphs.
 
     Args:
-        left, right: protos of one kind.
         folders: where the external data of each is; None where that is not known.
     """
     comparison = Diff()
@@ -59,7 +58,6 @@ def matched(a: ProtoGraph, b: ProtoGraph, folders: Folders) -> Mapping[ProtoNode
     """Match the nodes of two graphs, subgraphs included.
 
     Args:
-        a, b: the graphs.
         folders: where the external data of each is.
 
     Returns:

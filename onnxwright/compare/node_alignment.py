@@ -22,7 +22,6 @@ def align(a: ProtoGraph, b: ProtoGraph, matching: Matching) -> None:
     """Match the nodes of two graphs, subgraphs aside.
 
     Args:
-        a, b: the graphs.
         matching: what is matched already; the pairs are added to it.
     """
     work = _Work(a, b, matching)
@@ -121,7 +120,6 @@ class _Work:
         """Match what has the same key, in order, where both sides have as many of it.
 
         Args:
-            ones, others: nodes of each side.
             key: None matches nothing.
             unequal: match as many as there are, by the names of their results first.
         """
@@ -152,7 +150,6 @@ class _Work:
         """Match equal tokens in the same order between matched nodes.
 
         Args:
-            token: what identifies a node.
             sure: whether equal tokens in one place are enough; else a neighbour or a name has to
                 agree too.
         """

@@ -20,7 +20,6 @@ def with_names_of(
     A value of the main graph without a match gets a name that the first does not have.
 
     Args:
-        a, b: the models.
         folders: where the external data of each is.
 
     Returns:

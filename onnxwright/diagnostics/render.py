@@ -87,7 +87,6 @@ def render(diagnostic: Message, *, color: bool = False) -> str:
     r"""The text of one message, with the source lines it is about.
 
     Args:
-        diagnostic: the message.
         color: whether to add ANSI colours.
 
     Returns:

@@ -143,7 +143,6 @@ class Conversions(Script):
         Args:
             input_types: types of the inputs, a list in order or a dict by name; they win over
                 annotations.
-            output_types: types of the outputs, likewise.
             io_types: one type for every input and output that has no other.
             attributes: values of attribute parameters; those not given take their defaults.
             functions: which called scripts become model-local functions: "all", "none" (their
@@ -153,7 +152,6 @@ class Conversions(Script):
             value_infos: types to write for intermediate values, by name.
             opset_version: the ai.onnx version of the model.
             ir_version: the IR version; by default the lowest that holds everything, at least 10.
-            producer_name: who made the model.
             doc_string: a description; the docstring by default.
             metadata: entries for `metadata_props`.
             name: the name of the graph; the function's by default.

@@ -73,9 +73,7 @@ def op_schema(
     """The schema of a function.
 
     Args:
-        signature: its parameters and results.
         function: the function compiled: it names the results.
-        version: the version of its domain.
 
     Returns:
         The schema; a value without an annotation may have any tensor type.

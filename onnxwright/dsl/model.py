@@ -162,7 +162,6 @@ def called_by(main: Lowered, context: Context) -> list[Lowered]:
 
     Args:
         main: the graph or function that calls.
-        context: what it was lowered in.
 
     Returns:
         The functions, callees before callers.

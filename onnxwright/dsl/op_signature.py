@@ -18,7 +18,6 @@ def op_signature(signature: FunctionSignature, domain: str, name: str) -> OpSign
     """The signature of a function in the terms of onnx_ir.
 
     Args:
-        signature: its parameters and results.
         domain, name: what the function is called in models.
 
     Returns:

@@ -20,7 +20,6 @@ def output_count(bound: BoundCall, unpacked: int | None) -> int:
     """The number of outputs of a call.
 
     Args:
-        bound: the call.
         unpacked: how many names the caller unpacks into, if it does.
 
     Returns:

@@ -40,7 +40,6 @@ def as_array(value: Any, dtype: Any = None) -> Array:
 
     Args:
         value: an array, a tensor, a number, a nested list of numbers, a DLPack object.
-        dtype: the element type to convert to.
 
     Returns:
         The array; an array of the right type comes back as it is.

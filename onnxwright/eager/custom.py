@@ -53,9 +53,7 @@ class Implementation:
         """The outputs of one call.
 
         Args:
-            evaluator: the evaluator of the moment.
             run_op: runs one operator of a FunctionProto.
-            request: the call.
 
         Raises:
             EagerTypeError: the Python function gave something else than the outputs.

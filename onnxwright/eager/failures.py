@@ -31,7 +31,6 @@ def fail_op(
     """Raise the failure of one operator.
 
     Args:
-        name: who failed.
         error: what happened; it becomes the cause.
 
     Raises:

@@ -55,7 +55,6 @@ def kind_of(values: Iterable[Any], *, inside: bool) -> Kind:
     """What the results of a call are given as.
 
     Args:
-        values: the arguments of the call.
         inside: whether a script is running, in which everything is a tensor.
 
     Returns:
@@ -159,7 +158,6 @@ def give_back(value: Any, kind: Kind) -> Any:
 
     Args:
         value: a tensor, a sequence, a map, None, or a tuple of them.
-        kind: what it is given as.
 
     Returns:
         The same value as array, tensor or torch tensor.

@@ -48,7 +48,6 @@ class InterpretedModel:
         """The outputs of the model, called as a session is.
 
         Args:
-            names: the outputs that are wanted.
             feed: the inputs by name.
 
         Raises:

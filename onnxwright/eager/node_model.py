@@ -75,7 +75,6 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
     """A Python value as an `onnx.AttributeProto`.
 
     Args:
-        name: the name of the attribute.
         value: the value, in the form that `Op.bind` gives it.
         kind: the kind that the schema says; it settles what an empty list is.
 
@@ -178,10 +177,7 @@ def node_proto(
     """The node of a call; its inputs are `i0`, `i1`... with gaps, its outputs `o0`, `o1`...
 
     Args:
-        op_type: the operator.
         signature: its schema, which says the kinds of attributes.
-        present: for each input whether it is given.
-        outputs: the number of outputs.
 
     Returns:
         The `onnx.NodeProto`.
@@ -211,7 +207,6 @@ def one_node_model(
         node: the node, as `node_proto` names its values.
         types: the types of the inputs, None where one is absent.
         versions: domain -> opset version.
-        functions: local functions.
         present: which inputs exist; those with a type if not given.
 
     Returns:
@@ -244,9 +239,6 @@ def function_body(
     """The function by which onnx defines an operator, for one call of it.
 
     Args:
-        signature: the operator.
-        version: the opset version it is called in.
-        node: the call.
         types: the types of its inputs, None where one is absent.
 
     Returns:
@@ -287,8 +279,6 @@ def body_model(
     """A model whose one node calls the function that defines its operator.
 
     Args:
-        node: the call.
-        types: the types of its inputs.
         versions: domain -> opset version for the body.
 
     Returns:

@@ -37,7 +37,6 @@ def takes_short_path(name: str, dtype: np.dtype[Any]) -> bool:
 
     Args:
         name: the operator as the module `operator` calls it.
-        dtype: the element type of the tensors.
 
     Returns:
         True where the table says so.

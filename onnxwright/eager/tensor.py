@@ -359,7 +359,6 @@ def weak(array: Array, kind: str) -> WeakTensor:
     """A tensor that represents a Python number.
 
     Args:
-        array: its value.
         kind: `bool`, `int` or `float`.
     """
     tensor = _new(WeakTensor)

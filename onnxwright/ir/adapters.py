@@ -90,7 +90,6 @@ def set_type(value: ir.Value, kind: OnnxType | None, *, shares: bool = False) ->
     """Write a type and shape onto an onnx_ir value.
 
     Args:
-        value: the value.
         kind: its type; nothing is written where it is not known.
         shares: whether equal shapes of tensors may be one object, which cannot be changed.
     """

@@ -294,7 +294,6 @@ class Recorder(KnownValues):
 
         Args:
             name: its name, made unique.
-            kind: its type.
             held: whether a Python name of its own holds it.
             value: a value of this name and type that becomes the input; by default a new one.
         """

@@ -87,10 +87,7 @@ def returned(
     """A model as the kind that was given, or written to a file.
 
     Args:
-        made: the model.
         given: what the user gave.
-        output: a file to write it to.
-        same_interface: whether its inputs and outputs are those of the given one.
 
     Returns:
         The path, or the model.

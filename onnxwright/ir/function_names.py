@@ -15,7 +15,6 @@ def rename_clashing(model: ir.Model, taken: Mapping[Key, ir.Function]) -> None:
     """Give functions that are called like other, different ones a new name.
 
     Args:
-        model: the model whose functions are renamed, in their calls too.
         taken: the functions of the model that it becomes a part of.
     """
     for key, function in list(model.functions.items()):

@@ -61,7 +61,6 @@ def infer(
         signature: the operator's schema.
         node: the node; names of its values do not matter.
         inputs: the input types, None where not known or absent.
-        known: arrays that inputs are known to hold.
         opset_version: the version of the domain the function uses.
 
     Raises:
@@ -81,7 +80,6 @@ def infer_call(
     """The types of the outputs of a call, as far as they can be inferred.
 
     Args:
-        call: the call.
         attributes: gives its attributes as onnx_ir has them, where ONNX has to be asked.
         opset_version: the version of the domain that is in force.
 
@@ -219,7 +217,6 @@ def _check_types(call: OpCall, error: Exception) -> None:
     """Say which input has a type that the schema does not allow, if that is why ONNX refused.
 
     Args:
-        call: the call.
         error: what ONNX said, which becomes the cause.
 
     Raises:

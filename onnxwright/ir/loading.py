@@ -86,7 +86,6 @@ def held_by(source: Any, parts: Parts = "refused") -> Any:
     """The model that a script, a builder or an exported program holds; anything else as it is.
 
     Args:
-        source: the object.
         parts: whether a script may be a function.
 
     Returns:
@@ -296,8 +295,6 @@ def checked_value(value: Value, where: str, folder: Path | None = None) -> None:
     """Check a tensor, sequence or optional that is in memory already.
 
     Args:
-        value: the value.
-        where: what it is, for messages.
         folder: the folder of the data of a tensor that is in another file; without it such a
             tensor is refused.
 
@@ -318,7 +315,6 @@ def checked_external(tensor: Any, where: str) -> None:
 
     Args:
         tensor: the tensor; its data is not read.
-        where: what it is, for messages.
 
     Raises:
         ModelError: its data cannot be read (OW743).
@@ -358,7 +354,6 @@ def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
     """Raise the user's error for an object that is not a model.
 
     Args:
-        source: the object.
         parts: whether functions and graphs are taken as well.
 
     Raises:

@@ -17,7 +17,6 @@ def give_types(model: ir.Model, types: Mapping[str, onnx.TypeProto]) -> None:
 
     Args:
         model: the model; it is changed.
-        types: value -> its type.
     """
     for value in values_of_model(model) if types else ():
         proto = types.get(value.name or "")

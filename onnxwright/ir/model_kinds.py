@@ -39,8 +39,6 @@ def register(package: str, name: str, kind: ModelKind) -> None:
 
     Args:
         package: the top-level package of the class.
-        name: the name of the class.
-        kind: how its objects are opened.
     """
     _KINDS[package, name] = kind
 

@@ -29,7 +29,6 @@ def plain_form(
     """A model whose initializers are dense, dimensions not negative, default domain called "".
 
     Args:
-        model: the model, checked.
         folder: where its external data is.
         types: takes up the types that hold maps, value -> type; without it they stay.
 

@@ -48,8 +48,6 @@ def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:
     """Bytes as a model, not checked yet.
 
     Args:
-        data: the bytes.
-        label: what they are, for messages.
         form: "protobuf", "textproto", "json" or "onnxtxt".
 
     Raises:

@@ -76,7 +76,6 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
     """A model as the bytes of a file.
 
     Args:
-        proto: the model.
         form: what `form_of` says of the path: `protobuf`, or a form in text.
 
     Raises:
@@ -180,7 +179,6 @@ def write_weights(values: Sequence[ir.Value], files: Save, name: str | None = No
 
     Args:
         values: the initializers; each holds its tensor, and afterwards a pointer into the file.
-        files: the files of the model that is being saved.
         name: the path of the data file below the folder of the model; None for a new one.
     """
     file = files.data_file()
@@ -205,10 +203,8 @@ def point_to(value: ir.Value, location: str, offset: int, files: Save) -> None:
     """Let an initializer point to where its tensor was written.
 
     Args:
-        value: the initializer.
         location: the data file, as the model names it.
         offset: where the tensor begins.
-        files: the files of the model that is being saved.
     """
     tensor: Any = value.const_value
     value.const_value = ir.ExternalTensor(
@@ -247,7 +243,6 @@ def write_tensor(tensor: Any, file: BinaryIO) -> None:
     """Append a weight to a file; one that is in a file is copied part by part.
 
     Args:
-        tensor: the weight.
         file: the file; it is at its end.
 
     Raises:

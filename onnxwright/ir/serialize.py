@@ -116,7 +116,6 @@ def model_to_proto(model: ir.Model, *, untyped: Collection[str] = frozenset()) -
     """The ModelProto of a model.
 
     Args:
-        model: the model.
         untyped: names of initializers of the main graph that get no `value_info`.
 
     Returns:
@@ -177,7 +176,6 @@ def fill_graph(
     """Write down the names of inputs and outputs, and nodes, which need not be an `ir.Graph`.
 
     Args:
-        proto: what is filled in.
         inputs, outputs: values; of their types nothing is written.
         nodes: the nodes; of those inside them everything is written.
 

@@ -65,7 +65,6 @@ def rename_value(value: ir.Value, name: str) -> None:
 
     Args:
         value: the value; if it is an initializer, its graph is updated too.
-        name: the name.
     """
     graph = value.graph if value.is_initializer() else None
     if isinstance(graph, ir.Graph):

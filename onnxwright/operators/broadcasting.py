@@ -62,12 +62,9 @@ def broadcast_to(shape: Shape, target: Shape, name: str) -> None:
     """Check that a shape broadcasts to another one, and leaves it as it is.
 
     Args:
-        shape: the shape of an input.
-        target: the shape it is broadcast to.
         name: the name of the input.
 
     Source:
-        ONNX, "Broadcasting in ONNX": unidirectional broadcasting.
 
     Raises:
         ContradictionError: it does not.

@@ -28,7 +28,6 @@ def _cast_array(x: Array, to: DType) -> Array:
     """An array as another type.
 
     Args:
-        x: the array.
         to: the type; not one of fewer than 16 bits for floats, nor STRING.
 
     Raises:

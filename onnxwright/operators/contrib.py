@@ -48,8 +48,6 @@ def types_of_runtime(
     """The types of the outputs of an operator that ONNX Runtime has and ONNX has not.
 
     Args:
-        op_type, domain: the operator.
-        inputs: the types of the inputs.
         count: how many outputs the call has.
 
     Returns:

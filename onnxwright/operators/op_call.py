@@ -231,7 +231,6 @@ def same(a: Dim, b: Dim, expected: str) -> Dim:
     """One dimension described twice.
 
     Args:
-        a: the dimension as one input has it.
         b: the same dimension as another input has it.
         expected: what is expected of the other input, `{}` for the number of the first.
 

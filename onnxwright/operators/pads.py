@@ -12,7 +12,6 @@ def sides_of_pad(pads: Sequence[int], axes: Sequence[int] | None, rank: int) -> 
     Args:
         pads: what it adds to its axes: first before each, then after each.
         axes: its axes, negative ones counted from the end; None for all.
-        rank: the number of axes of its input.
 
     Returns:
         Two numbers for each axis of the input; None where something is cut off, or the axes do not
@@ -41,7 +40,6 @@ def with_pads(attributes: Mapping[str, Any], sides: Sequence[int]) -> dict[str, 
     """The attributes of a convolution or pool that takes in the Pad before it.
 
     Args:
-        attributes: those that it has.
         sides: what the Pad adds, as `sides_of_pad` gives it.
 
     Returns:

@@ -24,7 +24,6 @@ def values_of(call: OpCall, types: Sequence[OnnxType | None]) -> list[Shape | No
 
     Args:
         call: the call, of the default domain.
-        types: the types of its outputs.
 
     Returns:
         For each output its dimensions (one for a scalar) or None; None where nothing is known.
@@ -74,7 +73,6 @@ def decided(call: OpCall, types: Sequence[OnnxType | None]) -> Array | None:
 
     Args:
         call: the call, of the default domain.
-        types: the types of its outputs.
 
     Returns:
         An array of BOOL; None where the call is not a comparison or depends on the names.

@@ -24,11 +24,8 @@ def same_meaning(
     newer than the last one reviewed (`reviewed.py`) never means the same.
 
     Args:
-        old: the schema of the call.
-        new: another schema of the same operator.
         attributes: the names of the attributes that the call sets; the result then applies to this
             call, without it about every call.
-        outputs: how many outputs the call has.
 
     Returns:
         False also where it is not known.
@@ -87,7 +84,6 @@ def means_the_same(old: OpSignature, new: OpSignature) -> bool:
     """Whether a call of the older schema is right for the newer one as it is.
 
     Args:
-        old: the older schema.
         new: the newer one, of the next version.
 
     Example:

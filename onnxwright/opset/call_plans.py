@@ -79,8 +79,6 @@ def normal_form(
     """An attribute value in its normal form.
 
     Args:
-        op: the name of the operator.
-        signature: its schema.
         attribute: the attribute, and what converts a value to its kind.
 
     Raises:

@@ -234,8 +234,6 @@ def signature(domain: str, name: str, opset_version: int) -> OpSignature | None:
     """The schema of an operator as data.
 
     Args:
-        domain: the domain.
-        name: the operator.
         opset_version: the version of the opset it is called through.
 
     Returns:

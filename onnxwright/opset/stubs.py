@@ -115,7 +115,6 @@ def first_sentence(text: str, most: int = 110) -> str:
     r"""The first sentence of a description, without markup that spans lines.
 
     Args:
-        text: the description in a schema.
         most: how long it may be.
 
     Returns:
@@ -142,11 +141,9 @@ def method(
     """The lines of one operator.
 
     Args:
-        sig: its schema.
         keywords: what a call takes beside inputs and attributes, with annotation and default; by
             default `_outputs=`, where a schema leaves the number of outputs open. An attribute of
             the same name takes its place.
-        result: the type of the result.
 
     Returns:
         A `def` with a one-line docstring, marked when the operator was taken out.
@@ -187,7 +184,6 @@ def changed_methods(
 
     Args:
         seen: the newest lines of each operator before it; those of this version are added.
-        lines_of: makes the lines of one operator.
 
     Yields:
         The lines of each operator whose lines differ from those before.

@@ -316,7 +316,6 @@ def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) 
     Args:
         write: where nodes go.
         weights: the table, rounded as (width, rows).
-        use: the Gather.
         blocks: whether DequantizeLinear has blocks (opset 21).
     """
     made, graph = weights.made, use.graph

@@ -28,8 +28,6 @@ def masked_nodes(
     in FLOAT the sum stays finite.
 
     Args:
-        model: the model, with types.
-        wide: constants beyond the range.
         inputs: the inputs of the model that may hold any number of FLOAT.
 
     Returns:

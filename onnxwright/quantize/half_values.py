@@ -93,9 +93,7 @@ def beyond_range(
     """The values of the main graph that are beyond the range of a type in one run.
 
     Args:
-        model: the model, with types.
         inputs: its inputs by name, as arrays.
-        kind: the type.
 
     Returns:
         Each such value with the greatest magnitude of it.

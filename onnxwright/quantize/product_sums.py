@@ -23,7 +23,6 @@ def write_sums(model: ir.Model) -> None:
         model: the model, its functions and bodies included; it is changed.
 
     Source:
-        ONNX Sum 8; the order of optimizations in ONNX Runtime 1.32.
 
     Example:
         >>> import onnx

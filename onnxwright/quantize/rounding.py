@@ -171,7 +171,6 @@ def rounded_by(
         bits: 4 or 8.
         block: rows that share a scale; 0 for all of a column.
         dtype: the element type of the weight in the model.
-        name: the name of the weight.
 
     Returns:
         The integers, scales and zero points.

@@ -54,8 +54,6 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
     """`x` with `value` at `index`; `value` is broadcast and converted to the element type of `x`.
 
     Args:
-        b: the backend.
-        x: a tensor.
         index: what `x[index]` takes.
         value: a value, number, list or array.
 

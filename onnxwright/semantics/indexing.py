@@ -47,7 +47,6 @@ def subscript(b: Backend[V], x: V, index: object) -> V:
     """`x[index]` as numpy means it.
 
     Args:
-        b: the backend.
         x: a tensor value (or a sequence, indexed by one integer).
         index: an int, slice, `...`, `None`, integer or BOOL tensor, list of ints, or a tuple.
 

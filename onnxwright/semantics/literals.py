@@ -214,7 +214,6 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
     """A value of the backend for any object that can become a tensor.
 
     Args:
-        b: the backend.
         x: a value, a number, a nested list or tuple (it may contain values), an array, a
             TensorProto.
         like: a value whose element type a number takes.

@@ -68,9 +68,7 @@ def per_value(
     """An attribute of a Scan that has one number for each value.
 
     Args:
-        attributes: the attributes of the call.
         name: the attribute; absent, it is all zeros.
-        count: how many values there are.
         span: where the call is.
 
     Raises:
@@ -98,7 +96,6 @@ def check_axis(name: str, axis: int, rank: int | None, span: Span | None) -> Non
 
     Args:
         name: the attribute it comes from.
-        axis: the axis.
         rank: the rank of the value; None where it is not known.
         span: where the call is.
 

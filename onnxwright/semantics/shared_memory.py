@@ -45,8 +45,6 @@ def write(
     """What changes where a value is written into.
 
     Args:
-        x: what is written into.
-        made: what it is afterwards.
         assign: what a value is after an assignment at an index.
         forget: is called with each other value of the same memory, and with `x`.
 

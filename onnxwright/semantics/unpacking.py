@@ -149,7 +149,6 @@ def wanted_outputs(signature: OpSignature | None, unpacked: int | None) -> int |
     """The number of outputs a call is to have because of how it is unpacked.
 
     Args:
-        signature: the schema.
         unpacked: how many names the caller unpacks into, if it does.
 
     Returns:

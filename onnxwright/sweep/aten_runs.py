@@ -185,7 +185,6 @@ def run_eagerly(calls: Sequence[Call], result: Any, opset_version: int) -> list[
     """The results of recorded calls, each of our functions run at once.
 
     Args:
-        result: what the recorded function returned.
         opset_version: the version of the standard opset to use.
 
     Returns:
@@ -285,7 +284,6 @@ def run_built(built: BuiltGraph, feeds: dict[str, np.ndarray[Any, Any]]) -> list
     """Run a model made of recorded calls.
 
     Args:
-        built: the model.
         feeds: arrays by the name of the input.
 
     Returns:

@@ -50,7 +50,6 @@ def run_dynamic(operator: Callable[..., Any], sample: Any, opset_version: int) -
     Args:
         operator: what the OpInfo tests.
         sample: torch's SampleInput.
-        opset_version: the version of the standard opset.
 
     Raises:
         RefusedError: torch cannot trace it with symbolic sizes, has no symbol left, or takes no

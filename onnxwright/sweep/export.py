@@ -141,7 +141,6 @@ def run_export(
     Args:
         unit: one of `export_units`.
         limit: at most so many samples.
-        opset_version: the version of the standard opset.
         only: the number of the one sample that is run; None for all.
     """
     info = infos()[unit.test.name]

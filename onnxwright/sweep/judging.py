@@ -22,7 +22,6 @@ def judge_results(
         got: ours; `UNKNOWN` where no operator computes one.
         expected: torch's tensors and numbers.
         test: says tolerances, and whether values are compared.
-        dtype: the dtype of the samples.
 
     Returns:
         The status and the reason.
@@ -53,7 +52,6 @@ def compare(ours: Any, theirs: Any, test: OpTest, dtype: str) -> str:
     Args:
         ours, theirs: the results, tensors or numbers.
         test: says tolerances, and whether values are compared.
-        dtype: the dtype of the samples.
 
     Returns:
         What is different; empty if nothing is.

@@ -22,7 +22,6 @@ def measure(unit: Unit, settings: Settings, sample: int | None = None) -> UnitRe
     """Run a unit in this process.
 
     Args:
-        settings: how.
         sample: run this sample alone; None for all.
     """
     begun = time.perf_counter()
@@ -51,7 +50,6 @@ def run_units(
 
     Args:
         todo: the units, of the library's own table where there are several processes.
-        settings: how.
         cluster: where; None for this process.
     """
     if cluster is None or (cluster.workers <= 0 and cluster.scheduler is None):
@@ -148,8 +146,6 @@ def sweep(
     """Run the units that the journal does not have.
 
     Args:
-        todo: the units.
-        settings: how.
         cluster: where; None for this process.
         journal: where finished units are recorded.
         each: called with each result, those of the journal first.

@@ -169,7 +169,6 @@ def run_unit(
     Args:
         modes: some of `MODES` and `DYNAMIC`.
         limit: at most so many samples.
-        opset_version: the version of the standard opset.
         only: the number of the one sample that is run; None for all.
     """
     info = infos()[unit.test.name]
@@ -254,7 +253,6 @@ def record_sample(info: Any, sample: Any) -> Recorded:
     """Run a sample in torch; tensors that it writes into are put back.
 
     Args:
-        info: the OpInfo.
         sample: torch's SampleInput.
 
     Returns:

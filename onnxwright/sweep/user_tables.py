@@ -37,7 +37,6 @@ def table_of(module: ModuleType, dtypes: Sequence[str] | None = None) -> UserTab
     A function without tests is run on the samples of the OpInfos of its name.
 
     Args:
-        module: the module, executed.
         dtypes: names of torch dtypes; all of the sweep by default.
 
     Returns:

@@ -31,7 +31,6 @@ def draw_shape(rng: np.random.Generator, ranks: Iterable[int]) -> tuple[int, ...
     """A shape: half of them of sizes that all differ, some of equal sizes, some with 0 and 1.
 
     Args:
-        rng: the generator.
         ranks: the numbers of axes to choose from.
     """
     rank = int(rng.choice(list(ranks)))
@@ -63,8 +62,6 @@ def draw_attribute(rng: np.random.Generator, param: AttrParam, rank: int) -> Any
     """A value of an attribute.
 
     Args:
-        rng: the generator.
-        param: the attribute, as its schema has it.
         rank: how many axes the inputs have.
 
     Returns:
@@ -93,8 +90,6 @@ def draw_integers(rng: np.random.Generator, name: str, rank: int) -> Array:
     """Integers for an input that takes no floating-point numbers.
 
     Args:
-        rng: the generator.
-        name: the input, as its schema has it.
         rank: how many axes the other inputs have.
 
     Returns:

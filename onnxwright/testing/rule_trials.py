@@ -353,8 +353,6 @@ def run_plainly(
     """The outputs of a model in ONNX Runtime without its own optimizations.
 
     Args:
-        model: the model.
-        feeds: its inputs.
         about: what to say where it must run and does not; without it such a model gives None.
 
     Raises:

@@ -230,7 +230,6 @@ class TracingBackend(GraphBackend):
         """What a `@script` function returns for values of this graph.
 
         Args:
-            script: the script.
             args: positional arguments.
             kwargs: arguments by name.
 
@@ -305,7 +304,6 @@ class TracingBackend(GraphBackend):
 
         Args:
             outputs: the model's outputs.
-            names: their names.
             facts: what else the model says.
         """
         return model_to_proto(self.closed_model(outputs, names, facts))

@@ -24,9 +24,6 @@ def body_graph(
     """A graph for an attribute.
 
     Args:
-        b: the backend.
-        name: the name of the graph.
-        kinds: the names and types of its inputs.
         run: gives the values of its outputs for those of its inputs.
 
     Returns:

@@ -29,7 +29,6 @@ class CallTypes:
         """Whether a function has few nodes with those of the functions that it calls.
 
         Args:
-            function: the function.
             functions: the functions of the model, none of which calls itself.
         """
         return self._size(function, functions) <= MOST_INLINED

@@ -65,10 +65,8 @@ class Carrier:
         """Let one value have the name that another one had.
 
         Args:
-            b: the backend.
             old: the value that has it no more.
             new: the value that takes its place.
-            name: the name.
         """
         self._named.pop(old, None)
         self._named[new] = name
@@ -85,9 +83,6 @@ class Carrier:
         """The results of a node with its names, its notes, and what its types say in addition.
 
         Args:
-            b: the backend.
-            node: the node of the source graph.
-            results: what it became.
             before: how many nodes the innermost graph had before.
 
         Returns:

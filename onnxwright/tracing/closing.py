@@ -77,7 +77,6 @@ def finalize(
 
     Args:
         b: the backend; only its main graph may be open.
-        outputs: the outputs.
         names: their names, in order.
         as_they_are: an output that is an input or an initializer of its name stays that.
     """
@@ -179,8 +178,6 @@ def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
     """A finished graph as a model.
 
     Args:
-        b: the backend that built it.
-        closed: the graph.
         facts: what else the model says.
     """
     for value in closed.constants:

@@ -185,8 +185,6 @@ class Pool:
 
         Args:
             tensor: a small tensor of onnx_ir.
-            name: its name, which it keeps.
-            source: the value of the other graph.
             stays: whether that value itself becomes one of this graph.
         """
         value = self.weight(tensor, name, source, stays=stays)
@@ -204,8 +202,6 @@ class Pool:
         """Hold a constant of the graph that was made after the graph was built.
 
         Args:
-            value: the value.
-            tensor: what it holds.
             is_weight: whether only small integers are read: other numbers may still change.
         """
         self.held[value] = (tensor, value.name)
@@ -293,7 +289,6 @@ def renamed(tensor: Any, name: str | None) -> Any:
 
     Args:
         tensor: a tensor of onnx_ir; its data is shared, and stays in its file.
-        name: the name.
     """
     if isinstance(tensor, ir.ExternalTensor):
         return ir.ExternalTensor(

@@ -45,9 +45,6 @@ def build(
     """Build a control-flow operator.
 
     Args:
-        b: the backend.
-        op: the operator.
-        inputs: its inputs.
         attributes: its attributes; a body is a callable or a graph.
         outputs: how many outputs are wanted; 1 also means as many as the body gives.
 

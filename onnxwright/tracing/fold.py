@@ -53,9 +53,6 @@ def fold(
 
     Args:
         op: the operator; `foldable` said yes.
-        call: the call.
-        types: the types of its outputs.
-        attrs: its attributes.
 
     Returns:
         One array for each output; None where nothing is certain, or it is too large.

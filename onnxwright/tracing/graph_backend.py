@@ -81,7 +81,6 @@ class GraphBackend(NodeAppender):
 
         Args:
             name: its name, made unique.
-            kind: its type.
         """
         return self.wrap(self.recorder.input(name, kind), kind)
 

@@ -14,7 +14,6 @@ def known_iterations(b: GraphBackend, inputs: Sequence[GraphValue | None]) -> in
     """How often the body of a Loop runs, unless its condition ends it before.
 
     Args:
-        b: the backend.
         inputs: the inputs of the Loop: the trip count, the condition and the carried values.
 
     Returns:
@@ -32,7 +31,6 @@ def first_row(b: GraphBackend, value: GraphValue) -> GraphValue:
     """What one iteration stacks: its value with an axis of length 1 in front.
 
     Args:
-        b: the backend.
         value: what the body gives.
     """
     if b.opset.version < 13:

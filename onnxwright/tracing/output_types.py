@@ -23,9 +23,6 @@ def inferred_types(
     """Types of the outputs of a call, by the operator's own rule or ONNX's inference.
 
     Args:
-        op: the operator.
-        call: the call.
-        attrs: its attributes.
         span: the place, for messages.
 
     Returns:
@@ -77,11 +74,8 @@ def subgraph_types(
     """Types of the outputs of a control-flow operator.
 
     Args:
-        op: the operator.
         inputs: how many inputs the node has.
-        count: how many outputs it has.
         types: for each of its graphs, the types of the graph's outputs.
-        attributes: the attributes of the node.
         span: the place, for messages.
 
     Returns:

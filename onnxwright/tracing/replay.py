@@ -93,7 +93,6 @@ class Replay:
 
         Args:
             nodes: the nodes, in order.
-            outputs: what is wanted.
             env: the values that are known; it is filled.
             consumes: whether nodes become those of the new graph where a call would make the same;
                 the others then read nothing any more.
@@ -143,8 +142,6 @@ class Replay:
         """The results of a node, made anew through the backend.
 
         Args:
-            node: the node of the source graph.
-            inputs: the values that replace its inputs.
             env: the values around, for the bodies of control flow.
         """
         if self.functions or self.calls:

@@ -14,7 +14,6 @@ def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
 
     Args:
         op: the operator, of the default domain.
-        types: the types of its outputs.
 
     Returns:
         False for what moves elements, and for the operations of IEEE 754 in single and double

@@ -60,8 +60,6 @@ def call_script(
     the model knows (`if x > 0`, `for i in range(n)`), its compiled body is used instead.
 
     Args:
-        b: the backend.
-        script: the script.
         args: positional arguments.
         kwargs: arguments by name.
 

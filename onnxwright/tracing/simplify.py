@@ -40,7 +40,6 @@ def simplify(b: GraphBackend, call: OpCall, inputs: list[GraphValue | None]) -> 
     Args:
         b: the backend; simpler calls are made through it.
         call: the call, of the default domain, with one output.
-        inputs: its inputs.
 
     Returns:
         The value; None where a node is needed.

@@ -22,11 +22,7 @@ def stands_for(
     """Whether a node is that of a call, but for what it reads.
 
     Args:
-        node: the node.
         key: the domain and the operator of the call.
-        inputs: what the call reads.
-        attributes: its attributes.
-        outputs: how many outputs it has.
 
     Returns:
         True where a new node would be equal if it read the same; nodes with graphs never are.

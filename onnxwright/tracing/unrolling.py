@@ -125,11 +125,8 @@ def iterations(
     """The results of a Loop whose body is written out.
 
     Args:
-        replay: replays the nodes of the body.
-        graph: the body.
         count: how often it runs at most.
         carried: the first values that are carried.
-        env: the values around.
 
     Returns:
         What is carried in the end, then the stacked results.
@@ -173,10 +170,6 @@ def scanned_once(
 
     Args:
         replay: replays the nodes of the body.
-        graph: the body.
-        axes: the axes of the sequences that are scanned, and of those that are made.
-        values: the states and the sequences.
-        env: the values around.
 
     Returns:
         The states, then the sequences that are made.
@@ -209,12 +202,8 @@ def is_worth_it(
     """Whether a body that is written out has no more nodes than the node that has it.
 
     Args:
-        replay: replays the nodes.
-        graph: the body.
-        env: the values around.
         write: writes it out: it is called with a replay aside, stand-ins for the values around,
             and returns the results.
-        given: the inputs of the node.
 
     Returns:
         False where it has more, larger constants are left, or nothing is certain.

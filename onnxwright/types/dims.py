@@ -59,7 +59,6 @@ def add(a: Dim, b: Dim) -> Dim:
 
     Args:
         a: a number, an expression, or None.
-        b: likewise.
 
     Returns:
         The sum, None where one is unknown.

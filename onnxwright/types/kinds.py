@@ -267,7 +267,6 @@ def unify_types(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
 
     Args:
         a: one type; None is unknown.
-        b: the other type.
 
     Returns:
         The common type; None where they have none.
@@ -303,7 +302,6 @@ def refine_types(a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
 
     Args:
         a: one description; None says nothing.
-        b: the other description.
 
     Returns:
         The combined description.

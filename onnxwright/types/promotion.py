@@ -141,7 +141,6 @@ def compute_type(promotion: Promotion, operands: Iterable[Operand]) -> DType:
     """The type operands are cast to before an operation of a category of promotion.
 
     Args:
-        promotion: the category.
         operands: as for `result_type`.
 
     Raises:

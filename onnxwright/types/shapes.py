@@ -108,7 +108,6 @@ def refine(a: MaybeShape, b: MaybeShape) -> MaybeShape:
 
     Args:
         a: one description; its names win over the names of `b`.
-        b: the other description.
 
     Returns:
         Numbers before names before unknowns.  Contradictions are not looked for: `a` wins

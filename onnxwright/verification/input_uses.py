@@ -158,8 +158,6 @@ def limits_of(graph: Graph, name: str, size: Callable[[Any], int]) -> Limits:
     """What the nodes that read an input ask of its elements.
 
     Args:
-        graph: the model.
-        name: the input.
         size: gives the size of a dimension.
     """
     limits = Limits()

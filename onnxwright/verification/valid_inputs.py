@@ -53,7 +53,6 @@ def drawn(
     Args:
         model: the model, whose weights are not needed, or its graph from an earlier call.
         size: the value of each dimension that is not a number, unless a weight asks for another.
-        rng: a numpy random generator.
         apart: give each name of a dimension a size of its own, from `size` on.
 
     Returns:

@@ -77,8 +77,6 @@ def up(version: int, *names: str, domain: str = "") -> Callable[[Adapter], Adapt
 
     Args:
         version: the version that changed the operators.
-        names: the operators.
-        domain: their domain.
     """
     return _registering(UP, version, names, domain)
 
@@ -229,10 +227,8 @@ class Call:
         """The same operator in the version of `op`.
 
         Args:
-            op: the operators.
             inputs: its inputs, those of the call by default; absent ones at the end are left out.
             attributes: its attributes, those of the call by default.
-            name: another operator.
 
         Returns:
             As many outputs as the call has.

@@ -164,7 +164,6 @@ def cast_inputs(
 
     Args:
         op: the operators of the other version.
-        there: the other schema.
         types: what `fitting_types` gave.
     """
     inputs: list[GraphValue | None] = []
@@ -187,7 +186,6 @@ def cast_outputs(
 
     Args:
         op: the operators of the other version.
-        there: the other schema.
         types: what `fitting_types` gave.
     """
     results: list[GraphValue | None] = []

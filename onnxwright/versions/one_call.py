@@ -25,11 +25,7 @@ def converted_call(
     """A graph that does in one opset version what a call does in another.
 
     Args:
-        name: the operator.
         inputs: for each input its type and the array it is known to hold; None for an absent one.
-        outputs: how many outputs there are.
-        source: the version that the call is written for.
-        target: the version that is wanted.
 
     Returns:
         A graph with an input for each input that is there, in order; the reason as text where the

@@ -124,7 +124,6 @@ def initializers_for_constants(graph: ir.Graph, version: int) -> None:
 
     Args:
         graph: the graph; its bodies are changed as well.
-        version: the opset version of the graph.
     """
     signature = registry.signature("", "Constant", version)
     assert signature is not None

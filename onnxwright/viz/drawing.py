@@ -97,7 +97,6 @@ def draw(view: View, sources: Sources = None) -> str:
     """The picture of a model.
 
     Args:
-        view: what is drawn.
         sources: Python files, or folders of them, whose lines are shown where the model names them.
 
     Returns:
@@ -196,8 +195,6 @@ def lines_of(block: Block, step: Step, held: Mapping[str, Weight]) -> tuple[str,
     """What is written in the box of a node.
 
     Args:
-        block: the graph that it is in.
-        step: the node.
         held: the weights that it may read, by name.
 
     Returns:

@@ -92,7 +92,6 @@ def place(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
 
     Args:
         root: the whole; its own key and title are not drawn.
-        lines: pairs of keys of boxes.
 
     Returns:
         The layout, y downward, in pixels.

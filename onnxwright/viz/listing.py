@@ -17,9 +17,7 @@ def listing(view: View, *, color: bool = False, weights: bool = True) -> str:
     """The text of a model.
 
     Args:
-        view: what is shown.
         color: whether to colour it for a terminal.
-        weights: whether to list the initializers.
 
     Example:
         >>> from onnx import parser

@@ -123,7 +123,6 @@ def page(shown: Showable, sources: Sources = None, values: Mapping[str, Any] | N
     """A page that needs nothing but a browser, which lays the graph out.
 
     Args:
-        shown: the model.
         sources: Python files, or folders of them, whose lines may be shown.
         values: values of the main graph by name, of a run.
 

@@ -28,7 +28,6 @@ def page_data(view: View, sources: Sources, values: Mapping[str, Any]) -> dict[s
     """The graphs of a model for the page.
 
     Args:
-        view: the model.
         sources: Python files whose lines may be shown.
         values: values of the main graph by name, of a run.
 

@@ -68,7 +68,6 @@ def times(op: Op, z: Complex, factor: Number) -> Complex:
     """A complex tensor times a Python number.
 
     Args:
-        z: a complex tensor.
         factor: a number, complex or not.
     """
     number = complex(factor)

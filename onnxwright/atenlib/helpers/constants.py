@@ -48,7 +48,6 @@ def scalar(op: Op, x: Number | Value, dtype: DType) -> Value:
 
     Args:
         x: a Python number, or a value.
-        dtype: the wanted type.
 
     Returns:
         A value of rank 0 (or the value given, cast).
@@ -97,7 +96,6 @@ def full(op: Op, shape: Sequence[Size], filling: Number | Value, dtype: DType) -
     """A value of a shape filled with one number.
 
     Args:
-        shape: sizes.
         filling: a Python number or a value of rank 0.
         dtype: the element type.
     """
@@ -137,7 +135,6 @@ def iota(op: Op, n: Size, dtype: DType = DType.INT64) -> Value:
     """The numbers 0, 1, ... n - 1: a constant if there are few, else a Range.
 
     Args:
-        n: a size.
         dtype: the element type.
 
     Returns:

@@ -35,9 +35,7 @@ def convolve(
     Args:
         x: `[N, C, *spatial]`.
         weight: `[O, C / group, *kernel]` of known kernel.
-        strides, dilations: one for each axis.
         pads: begins, then ends.
-        group: the number of groups, a size.
 
     Returns:
         `[N, O, *out]`; small integers come as INT32.
@@ -67,9 +65,7 @@ def convolve_transposed(
     Args:
         x: `[N, C, *spatial]`.
         weight: `[C, O / group, *kernel]` of known kernel.
-        strides, dilations, output_padding: one for each axis.
         pads: begins, then ends.
-        group: the number of groups, a size.
 
     Returns:
         `[N, O, *out]`; small integers come as INT32.

@@ -32,9 +32,7 @@ def repeat(
     """A Loop whose states may be complex.
 
     Args:
-        op: the operators.
         count: how often, at most.
-        states: what is carried.
         step: (number of the step, states) -> (states, what is stacked).
         going_on: states -> whether there is another step; always if not given.
 
@@ -207,8 +205,6 @@ def solve_triangular(
     Args:
         a: `[..., n, n]`; only its half that counts is looked at.
         b: `[..., n, k]`.
-        upper: which half.
-        unit_diagonal: whether the diagonal is taken to be one.
 
     Returns:
         `[..., n, k]`.

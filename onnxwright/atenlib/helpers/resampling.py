@@ -24,7 +24,6 @@ def ratio_of(op: Op, n: Size, out: Size, scale: float | None, align: bool, dtype
     """How many elements of the source one element of the result covers.
 
     Args:
-        n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
         dtype: the type to compute in.
@@ -49,7 +48,6 @@ def nearest_places(op: Op, n: Size, out: Size, scale: float | None, exact: bool)
     """Which element of the source each of the result is.
 
     Args:
-        n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         exact: whether the nearest to the centre is meant, and not to the lower edge.
 
@@ -81,12 +79,9 @@ def resize_smooth(
     """One axis resized by sums of two (linear) or four (cubic) neighbours.
 
     Args:
-        x: a value of floats.
         axis: the axis, counted from the front.
-        n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
-        cubic: whether the interpolation is cubic.
 
     Returns:
         A value of the type of `x`.
@@ -181,7 +176,6 @@ def antialias_weights(
     """The matrix that resizes one axis with antialiasing.
 
     Args:
-        n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
         mode: "linear", "cubic" or "lanczos".

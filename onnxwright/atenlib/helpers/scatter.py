@@ -89,7 +89,6 @@ def scatter_nd(op: Op, x: Value, index: Value, updates: Any, reduction: str = "n
     Args:
         x: a value of rank one or more.
         index: positions, of shape `[..., k]`.
-        updates: values for them.
         reduction: how several numbers for one place become one.
 
     Returns:
@@ -126,7 +125,6 @@ def along(op: Op, index: Value, x: Value, axis: int) -> Value:
     """An index of rank one, the same for every position of a value off one axis.
 
     Args:
-        index: a value of rank one.
         x: a value whose size along `axis` is that of `index`.
 
     Returns:
@@ -142,9 +140,7 @@ def touched(op: Op, x: Value, index: Value, axis: int) -> Value:
     """Where a scatter would write.
 
     Args:
-        x: the value that is written to.
         index: an index of the rank of `x`.
-        axis: the axis that it counts along.
 
     Returns:
         A BOOL value of the shape of `x`.

@@ -24,8 +24,6 @@ def reshape(op: Op, x: Value, sizes: Sequence[Size]) -> Value:
     that most shapes are constants.
 
     Args:
-        op: the operators.
-        x: a value.
         sizes: sizes; one may be -1.
     """
     dynamic = [i for i, n in enumerate(sizes) if not isinstance(n, int)]

@@ -43,8 +43,6 @@ def size(op: Op, x: Value, axis: int) -> Size:
     """The size of one dimension: an int where it is known, else a value.
 
     Args:
-        op: the operators.
-        x: a value of known rank.
         axis: the dimension, may count from the end.
     """
     length = x.shape[axis]
@@ -155,7 +153,6 @@ def arithmetic(op: Op, name: str, a: Size, b: Size) -> Size:
 
     Args:
         name: `"Add"`, `"Sub"`, `"Mul"`, `"Div"` (rounds down for sizes), `"Min"`, `"Max"`.
-        a, b: sizes.
     """
     if isinstance(a, int) and isinstance(b, int):
         return _ON_INTS[name](a, b)

@@ -24,7 +24,6 @@ def cubic_matrix(op: Op, n: Size, out: Size, scale: float | None, align: bool) -
     """The matrix of cubic interpolation along an axis; the edges are repeated beyond them.
 
     Args:
-        n, out: the sizes of the source and of the result.
         scale: the factor that was asked for, if one was.
         align: whether the centres of the corner elements are laid upon each other.
 

@@ -48,7 +48,6 @@ def _register(name: str, mode: str, doc: str, tests: Sequence[OpTest] = ()) -> N
     Args:
         name: what ATen calls it.
         mode: how `_resize` calls it.
-        doc: what it does.
         tests: the OpInfos it is held to.
     """
 

@@ -150,7 +150,6 @@ def spaced(op: Op, start: Any, end: Any, steps: int, dtype: DType | None, of: An
 
     Args:
         start, end: numbers, values of rank 0 or `Complex`.
-        steps: how many numbers.
         dtype: the element type; integers are computed as DOUBLE.
         of: the type in which the ends are rounded first; `dtype` if not given.
 

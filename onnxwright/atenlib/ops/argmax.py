@@ -17,7 +17,6 @@ def place_of_extreme(op: Op, x: Value, axis: int, keepdim: bool, largest: bool) 
     """The index of the first largest or smallest element along an axis; of the first NaN if any.
 
     Args:
-        x: a value with dimensions.
         axis: the axis, counted from the front.
         keepdim: whether it stays, with size 1.
         largest: the largest, else the smallest.

@@ -27,7 +27,6 @@ def average(op: Op, x: Value, w: Windows, include_pad: bool, divisor: int | None
 
     Args:
         x: `[N, C, *axes]` or `[C, *axes]`.
-        w: the windows.
         include_pad: whether padding counts among the elements.
         divisor: what the sums are divided by, instead.
     """

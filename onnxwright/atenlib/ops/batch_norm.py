@@ -209,8 +209,6 @@ def _register(
 
     Args:
         name: what ATen calls it.
-        doc: what it computes.
-        training: whether the statistics are those of the batch.
         reserve: whether it gives the reserve of a cuDNN kernel, which is empty.
         updates: whether it gives the new running statistics.
         tests: the OpInfos it is held to.

@@ -58,9 +58,7 @@ def _order(
     Args:
         name: what ATen calls it in short.
         word: what ATen calls it in full.
-        operator: the operator of ONNX.
         of_booleans: the same of two BOOL values.
-        doc: what it compares.
     """
 
     def body(op: Op, self: Value, other: Value | Number) -> Any:

@@ -25,7 +25,6 @@ def filled(op: Op, size: Sequence[Size], value: Value | Number, dtype: DType | N
     """A value, or a `Complex`, of a shape filled with one number.
 
     Args:
-        size: sizes.
         value: a Python number, a value of rank 0, or a `Complex`.
         dtype: the element type, maybe a complex one.
     """

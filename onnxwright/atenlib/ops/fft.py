@@ -61,7 +61,6 @@ def c2c(op: Op, x: Complex, axes: Sequence[int], *, forward: bool, power: float)
     """Complex numbers to complex ones, times `count ** power`.
 
     Args:
-        x: a complex tensor.
         axes: the axes, counted from the front.
         forward: the sign of the exponent.
         power: -1, -0.5 or 0: what the sums are multiplied with, a power of their length.

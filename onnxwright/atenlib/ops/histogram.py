@@ -36,7 +36,6 @@ def _tally(op: Op, places: Value, weights: Any, count: Size) -> Value:
     Args:
         places: INT64 `[n]`.
         weights: `[n]`.
-        count: how many places there are, a size.
 
     Returns:
         A value `[count]` of the type of the weights.

@@ -33,7 +33,6 @@ def reduced(op: Op, x: Value, reduction: int) -> Value:
     """The losses themselves, their mean, or their sum.
 
     Args:
-        x: the losses.
         reduction: 0, 1 or 2.
 
     Returns:
@@ -291,9 +290,7 @@ def p_norm_of_rows(op: Op, x: Value, p: float, keepdim: bool = False) -> Value:
     """The norm of order p along the last axis.
 
     Args:
-        x: a value with dimensions.
         p: any order; 0 counts, infinity is the largest.
-        keepdim: whether the axis stays.
 
     Returns:
         A value of the type of `x`.
@@ -316,8 +313,6 @@ def difference(op: Op, x: Value, y: Value, eps: float, dtype: DType) -> Value:
 
     Args:
         x, y: values, or complex tensors.
-        eps: what is added.
-        dtype: the type of the result.
     """
     if isinstance(x, Complex) or isinstance(y, Complex):
         a, b = as_complex(op, x, dtype), as_complex(op, y, dtype)

@@ -121,7 +121,6 @@ def max_pool(op: Op, x: Value, w: Windows, *, indices: bool) -> tuple[Any, ...] 
 
     Args:
         x: `[N, C, *axes]` or `[C, *axes]`.
-        w: the windows.
         indices: whether the places are wanted too.
 
     Returns:
@@ -237,7 +236,6 @@ def gather_windows(op: Op, x: Value, w: Windows) -> Value:
 
     Args:
         x: `[N, C, *axes]`, padded.
-        w: the windows.
 
     Returns:
         `[N, C, *out, kernel elements]`.

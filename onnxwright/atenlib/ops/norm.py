@@ -272,7 +272,6 @@ def norm_over(op: Op, x: Value, p: float, axes: Sequence[int]) -> Value:
     """The p-norm over axes, which are kept.
 
     Args:
-        x: a real value.
         p: the order; may be infinite or 0.
         axes: the axes, counted from the front.
     """

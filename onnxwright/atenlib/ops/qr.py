@@ -129,7 +129,6 @@ def reflected(op: Op, packed: Any, tau: Any, c: Value, *, adjoint: bool = False)
     Args:
         packed, tau: as `householder` gives them.
         c: `[..., m, k]`.
-        adjoint: whether the adjoint of Q is applied.
 
     Returns:
         `[..., m, k]`.

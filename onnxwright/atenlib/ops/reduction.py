@@ -272,10 +272,8 @@ def norm_of(op: Op, x: Value, order: float, axes: list[int], keepdim: bool) -> V
     """The vector norm of an order over axes.
 
     Args:
-        x: a value of floats.
         order: any number; infinities mean the largest and the smallest modulus, 0 counts.
         axes: the axes, counted from the front.
-        keepdim: whether they stay.
 
     Returns:
         A value of the type of `x`.

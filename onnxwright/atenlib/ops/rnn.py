@@ -84,8 +84,6 @@ def run(
     """Run a network.
 
     Args:
-        op: the operators.
-        net: the network.
         x: `[T, B, input]`.
         hidden: `[layers * directions, B, H]`.
         cell: the same for an LSTM, else None.

@@ -49,8 +49,6 @@ def scanned(
 
     Args:
         name: the ONNX operator of the network.
-        options: its attributes.
-        layer: the weights of its directions.
         x: `[T, B, input]`.
         state: where it begins.
 

@@ -199,7 +199,6 @@ def combined(
         axis: the axis that `index` counts along.
         index, updates: values of one shape and of the rank of `x`.
         reduce: `"sum"`, `"prod"`, `"mean"`, `"amax"`, `"amin"`.
-        include_self: whether the number that was there counts.
 
     Returns:
         A value like `x`; places that nothing is written to stay.

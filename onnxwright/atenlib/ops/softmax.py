@@ -20,9 +20,7 @@ def softmax_along(op: Op, x: Value, dim: int, logarithm: bool = False) -> Value:
     """Exponentials that add up to one along an axis, or their logarithms.
 
     Args:
-        x: a value of floats.
         dim: the axis, may count from the end.
-        logarithm: whether the logarithms are wanted.
 
     Returns:
         A value of the type and shape of `x`.

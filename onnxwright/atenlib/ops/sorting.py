@@ -33,8 +33,6 @@ def top(op: Op, x: Value, k: Size, axis: int, largest: bool) -> tuple[Any, Any]:
     ONNX has no order for NaN, and the order of ONNX Runtime is not documented.
 
     Args:
-        x: a value with dimensions.
-        k: a size.
         axis: the axis, counted from the front.
         largest: from the largest down, else from the smallest up.
 

@@ -28,8 +28,6 @@ def _polynomial(op: Op, x: Value, n: Value | Number, first: Value, step: Step) -
 
     Args:
         x, n: DOUBLE values or numbers.
-        first: the polynomial of degree one at x.
-        step: its recurrence.
     """
     n = op.Cast(n, to=DType.INT64) if is_value(n) else op.constant(np.array(int(n)))
     zero = op.Mul(op.Add(x, op.Cast(n, to=DType.DOUBLE)), 0.0)
@@ -102,9 +100,6 @@ def _family(
 
     Args:
         name: what `torch.special` calls it.
-        doc: which polynomial it is.
-        first: the polynomial of degree one.
-        step: the recurrence.
         shifted: whether it is taken at `2 x - 1`, from [0, 1] to [-1, 1].
         rounded: whether torch's own results lose digits.
     """

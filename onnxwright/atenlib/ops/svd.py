@@ -124,7 +124,6 @@ def eigh_of(op: Op, a: Value, uplo: str = "L", *, vectors: bool = True) -> tuple
     Args:
         a: `[..., n, n]`.
         uplo: which half is looked at.
-        vectors: whether eigenvectors are computed.
 
     Returns:
         `[..., n]`, real; and `[..., n, n]`, or None.

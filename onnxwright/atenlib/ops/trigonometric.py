@@ -21,7 +21,6 @@ def _function(
 
     Args:
         name: what ATen and `prims` call it.
-        doc: what it computes.
         real: the operator of ONNX, or a function that computes it for real numbers.
         others: further names in ATen.
     """

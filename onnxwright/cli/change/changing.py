@@ -36,7 +36,6 @@ def write_verified(
         args: the arguments of the command.
         source: the model, or its path.
         model: the result; its inputs may have other names.
-        exact: compare bits.
         data: what else the JSON says.
         reports: what is printed beside, where neither JSON nor the model goes to the terminal.
 

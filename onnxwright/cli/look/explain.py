@@ -17,7 +17,6 @@ def explain_words(words: Sequence[str], *, as_json: bool = False) -> int:
 
     Args:
         words: one code, such as `OW302`; or words to look for; or nothing.
-        as_json: print JSON instead of text.
 
     Returns:
         0.

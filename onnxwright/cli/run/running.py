@@ -56,8 +56,6 @@ def outputs_of(
     """Run a model as a whole.
 
     Args:
-        loaded: the model.
-        inputs: name -> value.
         evaluator: "ort" or "reference".
         providers: execution providers of ONNX Runtime; the CPU if None.
 

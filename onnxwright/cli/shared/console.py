@@ -25,7 +25,6 @@ def escape_control_chars(text: str, *, color: bool = False) -> str:
 
     Args:
         text: the text to print, which may contain names of a model.
-        color: whether colours stay.
 
     Example:
         >>> escape_control_chars("a\nb\x1b[2J")
@@ -72,8 +71,6 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 
     Args:
         items: what is iterated over.
-        total: how many there are.
-        label: what is done with them.
 
     Example:
         >>> list(progress([1, 2], 2, "running"))

@@ -141,7 +141,6 @@ def write(target: str, data: bytes | str) -> None:
 
     Args:
         target: a path, or `-` for standard output.
-        data: the content.
 
     Raises:
         CliError: it cannot be written; what was there is still there.

@@ -102,7 +102,6 @@ def argument(
     Args:
         names: its spellings, with spaces: `"-o --output"`.
         metavar: what the help calls the value.
-        words: its help.
         settings: what `add_argument` of argparse takes.
 
     Example:
@@ -118,7 +117,6 @@ def flag(names: str, words: str, *, group: str = "") -> Argument:
 
     Args:
         names: its spellings, with spaces.
-        words: its help.
         group: as `Argument.group`.
     """
     return Argument(tuple(names.split()), words, {"action": "store_true"}, group)
@@ -131,8 +129,6 @@ def choice(
 
     Args:
         names: its spellings, with spaces.
-        choices: the words.
-        words: its help.
         settings: what `add_argument` of argparse takes.
     """
     return Argument(tuple(names.split()), words, {"choices": tuple(choices), **settings})

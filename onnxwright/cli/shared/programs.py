@@ -86,7 +86,6 @@ def find_program(path: Path, name: str) -> ScriptFunction[..., Any] | onnx.Model
     """A script of a Python file; or, of one that `to-script` wrote, the model.
 
     Args:
-        path: the file.
         name: the script's name (`Class.name` for one of a class), or `make_model`; empty for what
             the file is about: its `make_model`, or its only script.
 
@@ -118,7 +117,6 @@ def find_script(path: Path, name: str) -> ScriptFunction[..., Any]:
     """A script of a Python file.
 
     Args:
-        path: the file.
         name: the script's name (`Class.name` for one of a class); empty for the only one.
 
     Raises:

@@ -46,7 +46,6 @@ def gather(
     Args:
         args: files and pairs as the user wrote them.
         random: draw what is not given.
-        seed: for the drawing.
         dims: sizes of symbolic dimensions; 2 for those not named.
 
     Raises:
@@ -113,7 +112,6 @@ def from_literal(value: Any, kind: Any) -> Any:
     A sequence is a list of its elements, a map an object, an absent optional is null.
 
     Args:
-        value: what the JSON holds.
         kind: the type that the model wants; None where it is not known.
 
     Returns:
@@ -245,7 +243,6 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
     Args:
         rng: a numpy generator.
         name: of the input, for messages.
-        kind: its type.
         dims: sizes of symbolic dimensions; 2 for those not named.
 
     Returns:

@@ -22,7 +22,6 @@ def liveness(
     """The body of a function with liveness filled in; only the result is live at its end.
 
     Args:
-        block: the body.
         outer: names of functions around it that it binds: they are live everywhere.
         has_functions: whether there may be functions in it, which take names from it.
     """
@@ -36,7 +35,6 @@ def live_before(block: hir.Block, live: Iterable[str], always: Iterable[str]) ->
     """The names that are live before a block of a function.
 
     Args:
-        block: statements of the function.
         live: the names that are live after it.
         always: the names that functions inside take from around them: they are live everywhere.
     """

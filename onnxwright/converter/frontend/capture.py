@@ -202,7 +202,6 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
     """Find the syntax tree of a function.
 
     Args:
-        function: a Python function.
         source: its text, where there is no file to read (the function alone, or the whole module).
 
     Raises:

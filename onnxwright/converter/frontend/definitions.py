@@ -17,8 +17,6 @@ def definition_of(tree: ast.AST, code: CodeType, first_line: int | None) -> Func
     """The definition that made a code object: same name, first line and parameters.
 
     Args:
-        tree: of the file.
-        code: of a function.
         first_line: where the definition or its first decorator begins; None if not known.
 
     Returns:

@@ -37,7 +37,6 @@ def as_ifs(node: ast.Match, *, classes: bool = False) -> list[ast.stmt]:
     r"""A `match` statement in terms of `if`.
 
     Args:
-        node: the statement.
         classes: whether `isinstance` may stand for a class.
 
     Returns:

@@ -16,7 +16,6 @@ def unpacking_target(
 
     Args:
         node: of Python's tree.
-        span: its place.
         target: reads one of its items; None for what it cannot read.
 
     Returns:

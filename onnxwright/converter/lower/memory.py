@@ -110,7 +110,6 @@ def check_next_iteration(low: Lowering, names: Mapping[str, Span], carried: Iter
     Args:
         low: the function being lowered, at the end of the body.
         names: the names that the body writes into, and where.
-        carried: the names that the next iteration is given.
 
     Raises:
         ScriptValueError: another carried name holds the same memory (OW868).

@@ -34,8 +34,6 @@ def run(
     """Run a control-flow operator whose bodies are callables.
 
     Args:
-        op: the operator.
-        inputs: its inputs, as tensors.
         attributes: its attributes; a body is a callable, or a GraphProto.
         outputs: how many outputs are wanted; 1 also means "as many as the body gives".
 

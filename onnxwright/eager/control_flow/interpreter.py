@@ -120,9 +120,7 @@ class Interpreter:
         """Run a function.
 
         Args:
-            proto: the FunctionProto.
             inputs: its inputs in order; absent ones at the end may be missing.
-            attributes: the attributes of the call.
             path: where the call is.
 
         Returns:
@@ -222,7 +220,6 @@ class Interpreter:
         """A subgraph as a Python callable on tensors.
 
         Args:
-            graph: the GraphProto.
             scope: where it runs; values are looked up when it is called.
             number: whether its calls are numbered in the path.
         """

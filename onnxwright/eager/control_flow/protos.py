@@ -94,7 +94,6 @@ def attribute_values(node: onnx.NodeProto, outer: Mapping[str, Any]) -> dict[str
     """The attributes of a node as Python values.
 
     Args:
-        node: the NodeProto.
         outer: the attributes of the function around, for references.
 
     Returns:
@@ -116,7 +115,6 @@ def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
     """An attribute as `Op.bind` normalizes it: text as str, lists as list, the rest as it is.
 
     Args:
-        proto: the AttributeProto.
         outer: the attributes of the function around.
     """
     from onnx import AttributeProto, helper

@@ -269,8 +269,6 @@ def difference(a: Any, b: Any, *, rtol: float, atol: float) -> str:
     """What differs between two values.
 
     Args:
-        a: a value.
-        b: the other one.
         rtol: how much they may differ, relative to `b`.
         atol: how much they may differ besides.
 

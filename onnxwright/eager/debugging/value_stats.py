@@ -133,7 +133,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozen
 
     Args:
         head: the column titles.
-        rows: the cells.
         right: the columns that are aligned to the right.
     """
     everything = [list(head), *[list(r) for r in rows]]
@@ -155,7 +154,6 @@ def html_table(
 
     Args:
         head: the column titles.
-        rows: the cells.
         bad: for each row whether it has NaN or Inf.
         caption: a line above the table.
 
@@ -202,7 +200,6 @@ def stop_at_bad(
     Args:
         facts: the value's facts.
         stop_on: "nan", "inf", "bad" (either), or None.
-        name: what the value is called.
         span: gives the line that made it.
         held: attributes of the error: the run up to there.
 

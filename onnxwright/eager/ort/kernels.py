@@ -34,8 +34,6 @@ def kernel_types(domain: str, name: str, version: int) -> dict[str, frozenset[st
 
     Args:
         domain: the operator's domain.
-        name: the operator.
-        version: the opset version.
 
     Returns:
         Type variable -> types as onnx writes them, of all kernels of that version together; None
@@ -55,8 +53,6 @@ def kernels_text(domain: str, name: str, version: int) -> str:
 
     Args:
         domain: the operator's domain.
-        name: the operator.
-        version: the opset version.
     """
     types = kernel_types(domain, name, version)
     if types is None:

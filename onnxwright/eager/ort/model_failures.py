@@ -41,7 +41,6 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
     """Raise the failure of a whole model with the node and the Python line that made it.
 
     Args:
-        who: the evaluator.
         verb: what it did: "refused", "failed in".
         model: the ModelProto, where there is one.
         error: what happened; it becomes the cause.
@@ -91,7 +90,6 @@ def tell_node(model: Any, feed: Mapping[str, Value], error: BaseException) -> No
     """Run a model that failed once more, node by node, to say which node and on what.
 
     Args:
-        model: the ModelProto.
         feed: its inputs by name.
         error: the runtime's own error, which becomes the cause.
 
@@ -129,8 +127,6 @@ def raise_at_node(
     """Raise the failure of an operator again, with the node and the Python line that made it.
 
     Args:
-        failure: the error.
-        where: what the node is part of.
         cause: the cause of the new error; that of the failure if not given.
 
     Raises:
@@ -189,7 +185,6 @@ def origin_of(node: onnx.NodeProto, sources: Sources = None) -> Span | None:
     """The Python place that made a node, as its metadata says.
 
     Args:
-        node: a NodeProto.
         sources: files of which lines may be shown, besides those that this process compiled.
 
     Returns:

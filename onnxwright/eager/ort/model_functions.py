@@ -24,10 +24,7 @@ def run_function(
     """Run a call of a FunctionProto: as one session with ONNX Runtime, else node by node.
 
     Args:
-        evaluator: the evaluator of the moment.
         run_op: runs one operator, also those that Python implements.
-        proto: the function.
-        request: the call.
 
     Raises:
         EagerError: it cannot be run, or failed.

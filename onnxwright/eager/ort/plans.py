@@ -24,7 +24,6 @@ def models_for(request: Request, types: Sequence[OnnxType | None]) -> Iterator[t
     """Models that compute a call, the best first.
 
     Args:
-        request: the call.
         types: the types of its inputs, None where one is absent.
 
     Yields:
@@ -197,8 +196,6 @@ def widen(
 
     Args:
         model: the model, changed in place.
-        elements: the element types of the inputs.
-        exotic_in: which inputs travel as FLOAT.
         results: the element types of the outputs that travel as FLOAT, else None.
     """
     import onnx

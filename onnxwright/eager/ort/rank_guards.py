@@ -96,7 +96,6 @@ def _unknown(
     """The inputs in a graph and its subgraphs whose ranks matter and are not known.
 
     Args:
-        around: the ranks of values around it.
         typed: the same graph with types that were inferred; without it, only those of the inputs
             of the main graph are known, which the runtime checks.
     """

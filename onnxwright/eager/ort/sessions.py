@@ -105,7 +105,6 @@ def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | Non
 
     Args:
         model: the model's bytes, or the path of its file.
-        options: the session options.
         providers: the execution providers, which `check_providers` has seen; the CPU if not given.
 
     Returns:

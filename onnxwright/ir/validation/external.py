@@ -160,7 +160,6 @@ def check_range(path: Path, offset: int, length: int | None, nbytes: int, where:
     """Refuse an offset and length that the file does not hold, or that the tensor does not fill.
 
     Args:
-        path: the file.
         offset: where the data begins.
         length: how many bytes the entry gives it; None where it gives no length.
         nbytes: how many bytes the tensor's type and shape need.
@@ -188,7 +187,6 @@ def without_links(
 
     Args:
         tensor: the tensor; it stays as it is.
-        folder: the folder of the model.
         where: where the tensor is, for messages.
 
     Returns:

@@ -48,7 +48,6 @@ def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphPro
     """Refuse functions that call each other in a cycle, or that expand to too many nodes.
 
     Args:
-        functions: the functions of a model.
         main: the main graph; None for a function on its own.
 
     Raises:

@@ -142,7 +142,6 @@ def needs_input(node: onnx.NodeProto, n: int, versions: Versions, *, variadic: b
 
     Args:
         node: the node; not a call of a function.
-        n: the position of the input.
         versions: the imported version of each domain.
         variadic: what holds of an input that is one of any number.
 

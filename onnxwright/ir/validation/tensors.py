@@ -59,7 +59,6 @@ def check_tensor(tensor: onnx.TensorProto, where: str, data: Files | None) -> No
     """Refuse a tensor whose data does not fit its type and shape.
 
     Args:
-        tensor: the tensor.
         where: where it is, for messages.
         data: where data in other files is; None where that is not looked at.
 
@@ -134,7 +133,6 @@ def dtype_of(tensor: onnx.TensorProto, where: str) -> DType:
     """The element type of a tensor.
 
     Args:
-        tensor: the tensor.
         where: where it is, for messages.
 
     Raises:
@@ -152,7 +150,6 @@ def count_of(dims: Sequence[int], where: str) -> int:
     """How many elements a shape has.
 
     Args:
-        dims: the dimensions.
         where: where the tensor is, for messages.
 
     Raises:
@@ -218,7 +215,6 @@ def check_sparse(sparse: onnx.SparseTensorProto, where: str, data: Files | None)
     """Refuse a sparse tensor whose indices do not fit, or that is too large written out.
 
     Args:
-        sparse: the tensor.
         where: where it is, for messages.
         data: where data in other files is.
 

@@ -123,7 +123,6 @@ def layer_arguments(
 
     Args:
         op: the operators of the model's opset.
-        x: what is normalized.
         axes, epsilon: constants, as the means and the root have them.
         scale, bias: of the size of the normalized axes, or None.
 

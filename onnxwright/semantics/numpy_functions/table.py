@@ -170,10 +170,7 @@ def call_method(
     """`x.name(...)` as numpy means it.
 
     Args:
-        b: the backend.
         name: a name of `METHODS`.
-        x: the value.
-        args: the arguments.
         kwargs: the arguments by name.
 
     Returns:
@@ -215,10 +212,7 @@ def call_ufunc(
     """A ufunc of values, or its `reduce`.
 
     Args:
-        b: the backend.
-        ufunc: the function.
         method: how it is called: `__call__`, `reduce` or `outer`.
-        args: its arguments.
         kwargs: its arguments by name.
 
     Returns:

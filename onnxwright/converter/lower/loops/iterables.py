@@ -44,7 +44,6 @@ def read_iterable(low: Lowering, node: hir.Expr, body: hir.Block = ()) -> Any:
     """A static list or range, or the trip count of a run-time loop.
 
     Args:
-        low: the function being lowered.
         node: what the loop goes over.
         body: the body of the loop, which may write into it.
     """
