@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from onnxwright.operators.attribute_faults import axes_fault, block_fault
@@ -259,74 +261,30 @@ def _fold_concat(call: OpCall) -> Array:
     )
 
 
+_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
+
 FACTS = (
     OperatorFacts("CenterCropPad"),
-    OperatorFacts("Compress", copies=True, moves_data=True, cheap=True, flops=free),
-    OperatorFacts(
-        "Concat",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_concat_shape,
-        dims=_concat_dims,
-        folding=ALWAYS,
-        fold=_fold_concat,
-        flops=free,
-    ),
-    OperatorFacts(
-        "DepthToSpace",
-        attribute_fault=block_fault,
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_depth_to_space_shape,
-        flops=free,
-    ),
+    _moves("Compress"),
+    _moves("Concat", infer=_concat_shape, dims=_concat_dims, folding=ALWAYS, fold=_fold_concat),
+    _moves("DepthToSpace", attribute_fault=block_fault, infer=_depth_to_space_shape),
     OperatorFacts("Pad", copies=True, cheap=True, infer=_pad_shape, flops=free),
-    OperatorFacts(
-        "ReverseSequence", least_ranks=(2, 1), copies=True, moves_data=True, cheap=True, flops=free
-    ),
-    OperatorFacts(
-        "Slice",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_slice_shape,
-        dims=_slice_dims,
-        folding=ALWAYS,
-        fold=_fold_slice,
-        flops=free,
-    ),
-    OperatorFacts(
-        "SpaceToDepth",
-        attribute_fault=block_fault,
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_space_to_depth_shape,
-        flops=free,
-    ),
-    OperatorFacts(
+    _moves("ReverseSequence", least_ranks=(2, 1)),
+    _moves("Slice", infer=_slice_shape, dims=_slice_dims, folding=ALWAYS, fold=_fold_slice),
+    _moves("SpaceToDepth", attribute_fault=block_fault, infer=_space_to_depth_shape),
+    _moves(
         "Split",
-        copies=True,
-        moves_data=True,
-        cheap=True,
         infer=_split_types,
         dims=unchanged,
         folding=ALWAYS,
-        flops=free,
         changes={18: Change("needs num_outputs where the input `split` is absent")},
     ),
-    OperatorFacts(
+    _moves(
         "Transpose",
         attribute_fault=axes_fault,
-        copies=True,
-        moves_data=True,
-        cheap=True,
         infer=_transpose_shape,
         folding=ALWAYS,
         fold=_fold_transpose,
-        flops=free,
     ),
     OperatorFacts("Trilu", copies=True, cheap=True, infer=_square_matrices, flops=free),
 )

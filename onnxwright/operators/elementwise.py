@@ -73,26 +73,17 @@ _broadcasting = partial(
     OperatorFacts, elementwise=True, infer=broadcast_inputs, flops=per_output(1)
 )
 
+_exact = partial(_unary, correctly_rounded=True, exact_on_integers=True, cheap=True)
+_exact_of_two = partial(_broadcasting, correctly_rounded=True, exact_on_integers=True, cheap=True)
+
 FACTS = (
-    _unary(
-        "Abs",
-        correctly_rounded=True,
-        modular=True,
-        exact_on_integers=True,
-        cheap=True,
-        dims=each(_abs_dims),
-        folding=ALWAYS,
-        fold=keeping_dtype(np.abs),
-    ),
+    _exact("Abs", modular=True, dims=each(_abs_dims), folding=ALWAYS, fold=keeping_dtype(np.abs)),
     _unary("Acos"),
     _unary("Acosh"),
-    _broadcasting(
+    _exact_of_two(
         "Add",
-        correctly_rounded=True,
         modular=True,
-        exact_on_integers=True,
         commutative=True,
-        cheap=True,
         symbol="+",
         dims=each(dims.add),
         folding=ALWAYS,
@@ -103,80 +94,52 @@ FACTS = (
     _unary("Atan"),
     _unary("Atanh"),
     _unary("Ceil", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.ceil)),
-    _unary("Clip", infer=_clip_shape, correctly_rounded=True, exact_on_integers=True, cheap=True),
+    _exact("Clip", infer=_clip_shape),
     _unary("Cos", folding=ALWAYS),
     _unary("Cosh"),
-    _broadcasting(
-        "Div",
-        correctly_rounded=True,
-        exact_on_integers=True,
-        cheap=True,
-        symbol="/",
-        dims=each(_div_dims),
-        folding=ALWAYS,
-        fold=_fold_div,
-    ),
+    _exact_of_two("Div", symbol="/", dims=each(_div_dims), folding=ALWAYS, fold=_fold_div),
     _unary("Erf"),
     _unary("Exp", folding=ALWAYS),
     _unary("Floor", correctly_rounded=True, cheap=True, fold=keeping_dtype(np.floor)),
     _unary("Log", folding=ALWAYS),
-    _broadcasting(
+    _exact_of_two(
         "Max",
-        correctly_rounded=True,
-        exact_on_integers=True,
         commutative=True,
-        cheap=True,
         dims=each(dims.maximum),
         fold=keeping_dtype(np.maximum),
         flops=per_further_input,
     ),
     _broadcasting("Mean", commutative=True, cheap=True, flops=per_further_input),
-    _broadcasting(
+    _exact_of_two(
         "Min",
-        correctly_rounded=True,
-        exact_on_integers=True,
         commutative=True,
-        cheap=True,
         dims=each(dims.minimum),
         fold=keeping_dtype(np.minimum),
         flops=per_further_input,
     ),
     _broadcasting("Mod", exact_on_integers=True, dims=_mod_dims, fold=_fold_mod),
-    _broadcasting(
+    _exact_of_two(
         "Mul",
-        correctly_rounded=True,
         modular=True,
-        exact_on_integers=True,
         commutative=True,
-        cheap=True,
         symbol="*",
         dims=each(dims.mul),
         folding=ALWAYS,
         fold=keeping_dtype(np.multiply),
     ),
-    _unary(
-        "Neg",
-        correctly_rounded=True,
-        modular=True,
-        exact_on_integers=True,
-        cheap=True,
-        dims=each(dims.neg),
-        folding=ALWAYS,
-        fold=keeping_dtype(np.negative),
+    _exact(
+        "Neg", modular=True, dims=each(dims.neg), folding=ALWAYS, fold=keeping_dtype(np.negative)
     ),
     _broadcasting("Pow", modular=True, symbol="**", folding=ALWAYS),
     _unary("Reciprocal", cheap=True, folding=ALWAYS),
     _unary("Round", cheap=True),
-    _unary("Sign", correctly_rounded=True, exact_on_integers=True, cheap=True),
+    _exact("Sign"),
     _unary("Sin", folding=ALWAYS),
     _unary("Sinh"),
     _unary("Sqrt", correctly_rounded=True, cheap=True, folding=ALWAYS, fold=keeping_dtype(np.sqrt)),
-    _broadcasting(
+    _exact_of_two(
         "Sub",
-        correctly_rounded=True,
         modular=True,
-        exact_on_integers=True,
-        cheap=True,
         symbol="-",
         dims=each(dims.sub),
         folding=ALWAYS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from onnxwright.operators.attribute_faults import batch_fault
@@ -114,36 +116,12 @@ def _fold_gather(call: OpCall) -> Array:
     return np.asarray(np.take(x, index, axis=axis))
 
 
+_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
+
 FACTS = (
-    OperatorFacts(
-        "Gather",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_gather_shape,
-        dims=_gather_dims,
-        folding=ALWAYS,
-        fold=_fold_gather,
-        flops=free,
-    ),
-    OperatorFacts(
-        "GatherElements",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_gather_elements_shape,
-        dims=_gather_dims,
-        flops=free,
-    ),
-    OperatorFacts(
-        "GatherND",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_gather_nd_shape,
-        flops=free,
-        attribute_fault=batch_fault,
-    ),
+    _moves("Gather", infer=_gather_shape, dims=_gather_dims, folding=ALWAYS, fold=_fold_gather),
+    _moves("GatherElements", infer=_gather_elements_shape, dims=_gather_dims),
+    _moves("GatherND", infer=_gather_nd_shape, attribute_fault=batch_fault),
     OperatorFacts("NonZero", exact_on_integers=True, flops=free),
     OperatorFacts(
         "OneHot",

@@ -45,71 +45,39 @@ _broadcasting = partial(
     OperatorFacts, elementwise=True, infer=broadcast_inputs, flops=per_output(1)
 )
 
+_compares = partial(_broadcasting, exact_on_integers=True, cheap=True, folding=ALWAYS)
+_combines = partial(_broadcasting, commutative=True, cheap=True)
+
 FACTS = (
-    _broadcasting(
-        "And", commutative=True, cheap=True, symbol="&", fold=elementwise(np.logical_and)
-    ),
+    _combines("And", symbol="&", fold=elementwise(np.logical_and)),
     _broadcasting("BitShift", cheap=True),
-    _broadcasting(
-        "BitwiseAnd", commutative=True, cheap=True, symbol="&", fold=elementwise(np.bitwise_and)
-    ),
+    _combines("BitwiseAnd", symbol="&", fold=elementwise(np.bitwise_and)),
     _unary("BitwiseNot", cheap=True, fold=elementwise(np.invert)),
-    _broadcasting(
-        "BitwiseOr", commutative=True, cheap=True, symbol="|", fold=elementwise(np.bitwise_or)
+    _combines("BitwiseOr", symbol="|", fold=elementwise(np.bitwise_or)),
+    _combines("BitwiseXor", symbol="^", fold=elementwise(np.bitwise_xor)),
+    _compares(
+        "Equal", commutative=True, symbol="==", compare=dims.equal, fold=elementwise(np.equal)
     ),
-    _broadcasting(
-        "BitwiseXor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.bitwise_xor)
+    _compares(
+        "Greater", symbol=">", compare=lambda a, b: _less(b, a), fold=elementwise(np.greater)
     ),
-    _broadcasting(
-        "Equal",
-        exact_on_integers=True,
-        commutative=True,
-        cheap=True,
-        symbol="==",
-        compare=dims.equal,
-        folding=ALWAYS,
-        fold=elementwise(np.equal),
-    ),
-    _broadcasting(
-        "Greater",
-        exact_on_integers=True,
-        cheap=True,
-        symbol=">",
-        compare=lambda a, b: _less(b, a),
-        folding=ALWAYS,
-        fold=elementwise(np.greater),
-    ),
-    _broadcasting(
+    _compares(
         "GreaterOrEqual",
-        exact_on_integers=True,
-        cheap=True,
         symbol=">=",
         compare=lambda a, b: _not(_less(a, b)),
-        folding=ALWAYS,
         fold=elementwise(np.greater_equal),
     ),
     _unary("IsInf", cheap=True),
     _unary("IsNaN", cheap=True),
-    _broadcasting(
-        "Less",
-        exact_on_integers=True,
-        cheap=True,
-        symbol="<",
-        compare=_less,
-        folding=ALWAYS,
-        fold=elementwise(np.less),
-    ),
-    _broadcasting(
+    _compares("Less", symbol="<", compare=_less, fold=elementwise(np.less)),
+    _compares(
         "LessOrEqual",
-        exact_on_integers=True,
-        cheap=True,
         symbol="<=",
         compare=lambda a, b: _not(_less(b, a)),
-        folding=ALWAYS,
         fold=elementwise(np.less_equal),
     ),
     _unary("Not", cheap=True, folding=ALWAYS, fold=elementwise(np.logical_not)),
-    _broadcasting("Or", commutative=True, cheap=True, symbol="|", fold=elementwise(np.logical_or)),
+    _combines("Or", symbol="|", fold=elementwise(np.logical_or)),
     _broadcasting(
         "Where",
         correctly_rounded=True,
@@ -119,7 +87,5 @@ FACTS = (
         folding=ALWAYS,
         fold=elementwise(np.where),
     ),
-    _broadcasting(
-        "Xor", commutative=True, cheap=True, symbol="^", fold=elementwise(np.logical_xor)
-    ),
+    _combines("Xor", symbol="^", fold=elementwise(np.logical_xor)),
 )

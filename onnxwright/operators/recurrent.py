@@ -59,35 +59,16 @@ def _recurrent_types(gates: int) -> InferRule:
     return rule
 
 
-FACTS = (
+FACTS = tuple(
     OperatorFacts(
-        "GRU",
+        name,
         droppable_outputs=True,
         heavy=True,
-        infer=_recurrent_types(3),
-        flops=_recurrent_flops(3),
+        infer=_recurrent_types(gates),
+        flops=_recurrent_flops(gates),
         changes={
             7: Change("outputs are optional; before, output_sequence said whether there is Y")
         },
-    ),
-    OperatorFacts(
-        "LSTM",
-        droppable_outputs=True,
-        heavy=True,
-        infer=_recurrent_types(4),
-        flops=_recurrent_flops(4),
-        changes={
-            7: Change("outputs are optional; before, output_sequence said whether there is Y")
-        },
-    ),
-    OperatorFacts(
-        "RNN",
-        droppable_outputs=True,
-        heavy=True,
-        infer=_recurrent_types(1),
-        flops=_recurrent_flops(1),
-        changes={
-            7: Change("outputs are optional; before, output_sequence said whether there is Y")
-        },
-    ),
+    )
+    for name, gates in (("GRU", 3), ("LSTM", 4), ("RNN", 1))
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,8 @@ def _fold_reduce(function: Callable[..., Any]) -> FoldRule:
     return rule
 
 
+_reduces = partial(OperatorFacts, infer=_reduce_shape, flops=per_input(1))
+
 FACTS = (
     OperatorFacts("ArgMax", exact_on_integers=True, infer=_arg_shape, flops=per_input(1)),
     OperatorFacts("ArgMin", exact_on_integers=True, infer=_arg_shape, flops=per_input(1)),
@@ -105,41 +108,30 @@ FACTS = (
     OperatorFacts("ReduceL2", infer=_reduce_shape, folding=ALWAYS, flops=per_input(2)),
     OperatorFacts("ReduceLogSum", infer=_reduce_shape, flops=per_input(2)),
     OperatorFacts("ReduceLogSumExp", infer=_reduce_shape, flops=per_input(2)),
-    OperatorFacts(
+    _reduces(
         "ReduceMax",
         exact_on_integers=True,
-        infer=_reduce_shape,
         dims=_reduce_dims(_extreme(dims.maximum)),
         folding=ALWAYS,
         fold=_fold_reduce(np.max),
-        flops=per_input(1),
     ),
-    OperatorFacts("ReduceMean", infer=_reduce_shape, folding=ALWAYS, flops=per_input(1)),
-    OperatorFacts(
+    _reduces("ReduceMean", folding=ALWAYS),
+    _reduces(
         "ReduceMin",
         exact_on_integers=True,
-        infer=_reduce_shape,
         dims=_reduce_dims(_extreme(dims.minimum)),
         folding=ALWAYS,
         fold=_fold_reduce(np.min),
-        flops=per_input(1),
     ),
-    OperatorFacts(
-        "ReduceProd",
-        modular=True,
-        infer=_reduce_shape,
-        dims=_reduce_dims(dims.product),
-        fold=_fold_reduce(np.prod),
-        flops=per_input(1),
+    _reduces(
+        "ReduceProd", modular=True, dims=_reduce_dims(dims.product), fold=_fold_reduce(np.prod)
     ),
-    OperatorFacts(
+    _reduces(
         "ReduceSum",
         modular=True,
-        infer=_reduce_shape,
         dims=_reduce_dims(dims.total),
         folding=ALWAYS,
         fold=_fold_reduce(np.sum),
-        flops=per_input(1),
     ),
     OperatorFacts("ReduceSumSquare", modular=True, infer=_reduce_shape, flops=per_input(2)),
     OperatorFacts("TopK", exact_on_integers=True, infer=_top_k_types),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from onnxwright.operators.broadcasting import broadcast, first_input
@@ -160,80 +162,30 @@ def _fold_expand(call: OpCall) -> Array:
     return np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, call.numbers(1))))
 
 
+_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
+
 FACTS = (
-    OperatorFacts(
+    _moves(
         "Expand",
         takes_sizes=True,
-        copies=True,
-        moves_data=True,
-        cheap=True,
         infer=_expand_shape,
         dims=_expand_dims,
         folding=ALWAYS,
         fold=_fold_expand,
-        flops=free,
     ),
-    OperatorFacts(
-        "Flatten",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_flatten_shape,
-        folding=ALWAYS,
-        flops=free,
-    ),
-    OperatorFacts(
-        "Identity",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=first_input,
-        dims=unchanged,
-        folding=ALWAYS,
-        flops=free,
-    ),
-    OperatorFacts(
+    _moves("Flatten", infer=_flatten_shape, folding=ALWAYS),
+    _moves("Identity", infer=first_input, dims=unchanged, folding=ALWAYS),
+    _moves(
         "Reshape",
         takes_sizes=True,
-        copies=True,
-        moves_data=True,
-        cheap=True,
         infer=_reshape_shape,
         dims=unchanged,
         folding=ALWAYS,
         fold=_fold_reshape,
-        flops=free,
     ),
-    OperatorFacts(
-        "Squeeze",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_squeeze_shape,
-        dims=unchanged,
-        folding=ALWAYS,
-        fold=_fold_squeeze,
-        flops=free,
-    ),
-    OperatorFacts(
-        "Tile",
-        takes_sizes=True,
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_tile_shape,
-        folding=ALWAYS,
-        flops=free,
-    ),
-    OperatorFacts(
-        "Unsqueeze",
-        copies=True,
-        moves_data=True,
-        cheap=True,
-        infer=_unsqueeze_shape,
-        dims=unchanged,
-        folding=ALWAYS,
-        fold=_fold_unsqueeze,
-        flops=free,
+    _moves("Squeeze", infer=_squeeze_shape, dims=unchanged, folding=ALWAYS, fold=_fold_squeeze),
+    _moves("Tile", takes_sizes=True, infer=_tile_shape, folding=ALWAYS),
+    _moves(
+        "Unsqueeze", infer=_unsqueeze_shape, dims=unchanged, folding=ALWAYS, fold=_fold_unsqueeze
     ),
 )
