@@ -149,9 +149,11 @@ def text() -> str:
         f"OPSETS = ({OLDEST}, {newest_opset()})",
         "",
         "# Operator -> first version of its schema -> type variable -> types that are not run.",
-        "MISSING: dict[str, dict[int, dict[str, tuple[str, ...]]]] = {",
+        "MISSING: dict[str, dict[int, dict[str, str]]] = {",
     ]
-    lines += [f"    {name!r}: {rows!r}," for name, rows in sorted(missing().items())]
+    for name, rows in sorted(missing().items()):
+        words = {v: {n: " ".join(types) for n, types in row.items()} for v, row in rows.items()}
+        lines.append(f"    {name!r}: {words!r},")
     made = "\n".join([*lines, "}", "", '__all__ = ["MISSING", "OPSETS", "RUNTIME"]', ""])
     run = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(TARGET)]
     return subprocess.run(run, input=made, capture_output=True, text=True, check=True).stdout

@@ -172,12 +172,14 @@ class OperatorFacts:
         module = _KERNELS.get(target)
         if module is None or self.domain:
             return _NONE_MISSING
-        missing: dict[str, dict[int, dict[str, tuple[str, ...]]]] = import_module(module).MISSING
+        missing: dict[str, dict[int, dict[str, str]]] = import_module(module).MISSING
         rows = missing.get(self.name)
         if rows is None:
             return _NONE_MISSING
         entries = [v for v in rows if version is None or v <= version]
-        return rows[entries[-1]] if entries else _NONE_MISSING
+        if not entries:
+            return _NONE_MISSING
+        return {variable: tuple(types.split()) for variable, types in rows[entries[-1]].items()}
 
     def has_kernel(
         self, dtype: DType, target: str = "onnxruntime", version: int | None = None
