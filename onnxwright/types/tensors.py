@@ -285,39 +285,7 @@ class COMPLEX128(Tensor):
     dtype = DType.COMPLEX128
 
 
-ANNOTATIONS: dict[DType, type[Tensor]] = {
-    cls.dtype: cls
-    for cls in (
-        FLOAT,
-        DOUBLE,
-        FLOAT16,
-        BFLOAT16,
-        FLOAT8E4M3FN,
-        FLOAT8E4M3FNUZ,
-        FLOAT8E5M2,
-        FLOAT8E5M2FNUZ,
-        FLOAT8E8M0,
-        FLOAT6E2M3,
-        FLOAT6E3M2,
-        FLOAT4E2M1,
-        INT2,
-        INT4,
-        INT8,
-        INT16,
-        INT32,
-        INT64,
-        UINT2,
-        UINT4,
-        UINT8,
-        UINT16,
-        UINT32,
-        UINT64,
-        BOOL,
-        STRING,
-        COMPLEX64,
-        COMPLEX128,
-    )
-}
+ANNOTATIONS: dict[DType, type[Tensor]] = {cls.dtype: cls for cls in Tensor.__subclasses__()}
 
 
 if TYPE_CHECKING:

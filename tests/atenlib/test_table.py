@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from onnxwright.atenlib import TABLE, AtenFunction, aten, find, functions, like
-from onnxwright.atenlib.load import MODULES
 from onnxwright.errors import AtenArgumentError, AtenLookupError
 from tests.harness.tables import check_rows
 
@@ -20,20 +19,6 @@ LONGEST = 450
 
 ENTRIES = list(dict.fromkeys(functions().values()))
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="the lists are torch's")
-
-
-def test_modules_are_all_listed() -> None:
-    """A module that is not in the list would never be loaded."""
-    there = {path.stem for path in (OPS / "ops").glob("*.py")} - {"__init__"}
-    assert there == set(MODULES)
-    assert len(set(MODULES)) == len(MODULES)
-
-
-def test_no_module_is_empty() -> None:
-    """A module of the list has a function of the table, or is what such modules share."""
-    used = {entry.body.__module__.rsplit(".", 1)[-1] for entry in ENTRIES}
-    for module in set(MODULES) - used:
-        assert "def " in (OPS / "ops" / f"{module}.py").read_text(encoding="utf-8"), module
 
 
 def test_files_are_not_long() -> None:

@@ -18,7 +18,7 @@ def test_every_schema_of_the_installed_onnx_is_reviewed() -> None:
         f"{schema.domain or 'ai.onnx'}.{schema.name} {schema.since_version}: reviewed up to "
         f"{REVIEWED.get(schema.domain, {}).get(schema.name, 'never')}.  Read its change "
         f"notes: if an older call may mean something else, add a Change to its record in "
-        f"onnxwright/operators/; then write {schema.since_version} in operators/reviewed.py"
+        f"onnxwright/operators/; then move it to {schema.since_version} in operators/reviewed.py"
         for schema in onnx.defs.get_all_schemas_with_history()
         if schema.since_version > REVIEWED.get(schema.domain, {}).get(schema.name, 0)
     ]
