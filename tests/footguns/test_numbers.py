@@ -9,7 +9,7 @@ import pytest
 
 from onnxwright import BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, UINT8, script  # noqa: F401
 from onnxwright import opset18 as op
-from onnxwright.errors import OnnxwrightWarning
+from onnxwright.errors import OnnxwrightWarning, ScriptTypeError
 from tests.footguns.agreement import from_text
 from tests.harness.tables import each
 
@@ -115,6 +115,28 @@ def test_bools(agree, sign: str) -> None:
     x, y = np.array([True, False, True, False]), np.array([True, True, False, False])
     agree(expression(f"x {sign} y", x=x, y=y), x, y, expected=eval(f"x {sign} y"))
     agree(expression("~x", x=x), x, expected=~x)
+
+
+GENERIC = "@script()\ndef g(x):\n    return {}\n\n@script()\ndef f(x: {}['N']):\n    return g(x)\n"
+
+
+@each("dtype", [np.float32, np.float64, np.int64, np.int32, np.uint8])
+@each(
+    "text", ["x < 1.5", "x == 0.5", "-x", "x ** 2", "x // 2", "abs(x) % 3", "x.mean()", "x.sum()"]
+)
+def test_a_function_of_unknown_type_means_what_its_body_means(agree, text: str, dtype) -> None:
+    """Lowered once for all calls, it had a reading of its own: `x < 1.5` was `x < 1`."""
+    x = np.array([0, 1, 2, 5], dtype)
+    agree(from_text(GENERIC.format(text, NAMES[x.dtype])), x, expected=eval(text))
+
+
+@each("dtype, functions", [(np.float32, ["g"]), (np.int64, [])])
+def test_a_function_of_unknown_type_stays_one_where_it_means_the_same(dtype, functions) -> None:
+    f = from_text(GENERIC.format("x < 1.5", NAMES[np.dtype(dtype)]))
+    assert [g.name for g in f.to_model_proto().functions] == functions
+    if not functions:
+        with pytest.raises(ScriptTypeError, match=r"OW408.*`g`(?s:.*)return g\(x\)"):
+            f.to_model_proto(functions="all")
 
 
 def test_integer_division_warns(agree) -> None:

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
+from onnxwright.converter.lower.calls.generic_bodies import SameBody
 from onnxwright.converter.lower.calls.inlining import run_body
 from onnxwright.converter.lower.context import Script
 from onnxwright.converter.lower.frame import Frame
@@ -17,15 +18,17 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.values import AttributeRef, is_dynamic, leaves
 from onnxwright.converter.pipeline import front
-from onnxwright.diagnostics.catalogue import models
+from onnxwright.diagnostics.catalogue import models, types
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import as_value
+from onnxwright.semantics.literals import DEFAULT_DTYPE, as_value, kind_of, own_array
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.signature import EMPTY, FunctionSignature, Param
 
 
@@ -39,7 +42,15 @@ def call_script(
         choice = low.context.choose(script)
         if choice == "inline" or (choice == "auto" and _must_inline(low, script, arguments)):
             return inline_script(low, script, arguments, span)
-        return _call_node(low, script, arguments, span)
+        error = generic_error(low, script)
+        if error is not None:
+            raise error
+        result = call_result(low, script, arguments, span)
+        if not _same_for_types(low, script, arguments, result):
+            if choice == "auto":
+                return inline_script(low, script, arguments, span)
+            fail(types.UnknownElementType(operation=script.name, span=span))
+        return _call_node(low, script, arguments, result, span)
 
 
 def _check_attributes(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> None:
@@ -88,7 +99,7 @@ def _must_inline(low: Lowering, script: Script, arguments: dict[str, Any]) -> bo
 
 def generic_error(low: Lowering, script: Script) -> ScriptError | None:
     """Why a script cannot be an ONNX function on its own, or None."""
-    key = ("generic", script.function, script.domain, script.name)
+    key = _generic_key(script)
     if key not in low.context.results:
         try:
             # It is lowered once and called any number of times.
@@ -100,14 +111,65 @@ def generic_error(low: Lowering, script: Script) -> ScriptError | None:
     return result if isinstance(result, ScriptError) else None
 
 
+def _generic_key(script: Script) -> object:
+    return ("generic", script.function, script.domain, script.name)
+
+
 # -- call nodes ------------------------------------------------------------------------------------
 
 
-def _call_node(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> Any:
-    error = generic_error(low, script)
-    if error is not None:
-        raise error
-    result = call_result(low, script, arguments, span)
+def _same_for_types(
+    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult
+) -> bool:
+    """Whether the function means what its body means for the element types of these arguments."""
+    function = low.context.results[_generic_key(script)]
+    if len(function.outputs) != len(result.kinds):
+        return False
+    given: dict[str, OnnxType | None] = {}
+    for p, parameter in zip(script.signature.values, function.inputs, strict=True):
+        kind = function.recorder.type_of(parameter)
+        if arguments[p.name] is not None and getattr(kind, "dtype", None) is None:
+            given[p.name] = _argument_type(low, arguments[p.name], result.met.get(p.name), kind)
+    if not any(given.values()):
+        return True
+    key = ("types", script.function, script.domain, script.name, tuple(given.items()))
+    if key not in low.context.results:
+        called = Region(f"`{script.name}`", None)
+        try:
+            typed = low.lower_callee(script, low.context, [called], given)
+        except ScriptError:
+            low.context.results[key] = False
+        else:
+            known = SameBody(function.recorder, typed.recorder)
+            low.context.results[key] = known.same(function, typed)
+    same: bool = low.context.results[key]
+    return same
+
+
+def _argument_type(
+    low: Lowering, value: Any, met: DType | None, parameter: OnnxType | None
+) -> OnnxType | None:
+    """The element type of an argument with the dimensions of its parameter."""
+    value = low.value(value)
+    dtype = met
+    if isinstance(value, GraphValue) and value.weak is None:
+        if value.kind is not None and not isinstance(value.kind, TensorType):
+            return value.kind
+        dtype = value.kind.dtype if isinstance(value.kind, TensorType) else None
+    elif dtype is None:
+        array = None if isinstance(value, GraphValue) else own_array(value)
+        number = value.weak if isinstance(value, GraphValue) else kind_of(value)
+        if array is not None:
+            dtype = DType.from_numpy(array.dtype)
+        elif number is not None:
+            dtype = DEFAULT_DTYPE[number]
+    shape = parameter.shape if isinstance(parameter, TensorType) else None
+    return None if dtype is None else TensorType(dtype, shape)
+
+
+def _call_node(
+    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult, span: Span
+) -> Any:
     b = low.at(span)
     inputs: list[GraphValue | None] = []
     attributes: list[ir.Attr] = []
