@@ -152,6 +152,29 @@ def test_an_integer_tensor_and_a_fraction_warn(agree) -> None:
         agree(f, I, expected=I + 1)
 
 
+@each(
+    "text",
+    ["x < 2", "x == 2", "x != 0.5", "-1 <= x", "x == [1, 2, 3]", "x < float('inf')", "x <= 1"],
+)
+def test_truth_values_are_compared_as_numbers(agree, text: str) -> None:
+    """2 is not the truth value True: `x < 2` was `x < True`."""
+    x = np.array([True, False, True])
+    agree(expression(text, x=x), x, expected=eval(text))
+
+
+def test_truth_values_beside_a_number_of_the_run(agree) -> None:
+    f = from_text(
+        "@script()\ndef f(x: BOOL['N'], n: INT64[()]):\n    for i in range(n):\n"
+        "        x[i] = x[0] < i\n        x[1] = i\n    return x\n"
+    )
+    agree(f, np.array([True, False, True]), np.int64(3), expected=np.array([False, True, True]))
+
+
+@each("text", ["x & 3", "op.Or(x, 2)", "x | 0.5"])
+def test_a_number_that_is_no_truth_value_is_refused(refused, text: str) -> None:
+    refused(expression(text, x=np.array([True])), "OW404", "does not fit in BOOL")
+
+
 def test_an_integer_tensor_and_a_whole_float_do_not_warn(agree) -> None:
     """Nothing is lost, but the dtype is numpy's no more: int64 stays."""
     f = expression("x * 2.0", x=I)

@@ -117,8 +117,8 @@ def _dtype(values: KnownValues, value: ir.Value) -> DType | None:
 def _same_number(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], *, exact: bool = False) -> bool:
     if a.shape != b.shape or (exact and a.dtype != b.dtype):
         return False
-    if b.dtype == object or a.dtype == object:
-        return a.tolist() == b.tolist()
+    if object in (a.dtype, b.dtype):
+        return bool(a.tolist() == b.tolist())
     with np.errstate(all="ignore"):
         converted = a.astype(b.dtype)
     return bool(converted.tobytes() == b.tobytes())
