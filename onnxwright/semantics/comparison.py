@@ -25,8 +25,8 @@ from onnxwright.types.dtypes import DType
 def compare(b: Backend[V], name: str, x: object, y: object) -> V:
     """Compare; where the tensor's type does not hold the number beside it, as numpy does.
 
-    An integer tensor beside a Python fraction is compared as DOUBLE, a BOOL tensor beside an integer
-    as INT64.
+    An integer tensor beside a Python fraction is compared as DOUBLE, a BOOL tensor beside a number
+    other than 0 and 1 as INT64 or DOUBLE.
     """
     for tensor, other in ((x, y), (y, x)):
         if is_value(tensor) and b.weak_kind(tensor) is None:
