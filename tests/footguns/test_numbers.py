@@ -139,6 +139,17 @@ def test_a_function_of_unknown_type_stays_one_where_it_means_the_same(dtype, fun
             f.to_model_proto(functions="all")
 
 
+@each("body", ["x * k", "x if k > 0.1 else -x"])
+def test_an_attribute_that_is_rounded_is_not_read_as_double(agree, body: str) -> None:
+    """An attribute of a function is a FLOAT: of 0.1 it made 0.10000000149."""
+    f = from_text(
+        f"@script()\ndef g(x, k: float = 0.1):\n    return {body}\n\n"
+        "@script()\ndef f(x: DOUBLE['N']):\n    return g(x, k=0.1)\n"
+    )
+    x = np.array([1.0, 200.0])
+    agree(f, x, expected=eval(body, {"x": x, "k": 0.1}))
+
+
 def test_integer_division_warns(agree) -> None:
     """numpy gives float64 here; ONNX truncates; both modes agree and say so."""
     f = expression("x / y", x=I, y=J)

@@ -6,7 +6,7 @@ once for all calls has one reading of them; a call whose types have another one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,19 @@ class SameBody:
         other = None if like is None else self.pairs.get(like)
         dtype = None if other is None else _dtype(self.typed, other)
         return dtype is not None and dtype is _dtype(self.typed, value)
+
+
+def reads_as_double(nodes: Sequence[ir.Node], attribute: str) -> bool:
+    """Whether a function computes in DOUBLE with a FLOAT that is given as an attribute."""
+    for node in nodes:
+        if node.op_type == "Constant" and any(
+            a.ref_attr_name == attribute for a in node.attributes.values()
+        ):
+            for user, _ in node.outputs[0].uses():
+                to = user.attributes.get("to") if user.op_type == "Cast" else None
+                if to is not None and not to.is_ref() and to.as_int() == DType.DOUBLE:
+                    return True
+    return False
 
 
 def _converted(node: ir.Node | None, value: ir.Value) -> ir.Value:

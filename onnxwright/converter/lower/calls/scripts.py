@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
-from onnxwright.converter.lower.calls.generic_bodies import SameBody
+from onnxwright.converter.lower.calls.generic_bodies import SameBody, reads_as_double
 from onnxwright.converter.lower.calls.inlining import run_body
 from onnxwright.converter.lower.context import Script
 from onnxwright.converter.lower.frame import Frame
@@ -130,20 +131,36 @@ def _same_for_types(
         kind = function.recorder.type_of(parameter)
         if arguments[p.name] is not None and getattr(kind, "dtype", None) is None:
             given[p.name] = _argument_type(low, arguments[p.name], result.met.get(p.name), kind)
-    if not any(given.values()):
-        return True
-    key = ("types", script.function, script.domain, script.name, tuple(given.items()))
-    if key not in low.context.results:
+    typed = function
+    if any(given.values()):
+        key = ("types", script.function, script.domain, script.name, tuple(given.items()))
+        if key not in low.context.results:
+            low.context.results[key] = _for_types(low, script, given, function)
+        typed = low.context.results[key]
+    return typed is not None and not any(
+        p.is_attribute and _is_rounded(arguments[p.name]) and reads_as_double(typed.nodes, p.name)
+        for p in script.signature.params
+    )
+
+
+def _for_types(
+    low: Lowering, script: Script, given: dict[str, OnnxType | None], function: Any
+) -> Any:
+    """A function lowered for element types; None where it is another one then."""
+    try:
         called = Region(f"`{script.name}`", None)
-        try:
-            typed = low.lower_callee(script, low.context, [called], given)
-        except ScriptError:
-            low.context.results[key] = False
-        else:
-            known = SameBody(function.recorder, typed.recorder)
-            low.context.results[key] = known.same(function, typed)
-    same: bool = low.context.results[key]
-    return same
+        typed = low.lower_callee(script, low.context, [called], given)
+    except ScriptError:
+        return None
+    return typed if SameBody(function.recorder, typed.recorder).same(function, typed) else None
+
+
+def _is_rounded(value: Any) -> bool:
+    """Whether an attribute, which holds FLOAT, is not quite the number that is given for it."""
+    if isinstance(value, AttributeRef):
+        return value.weak_kind == "float"
+    numbers = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(n, float) and float(np.float32(n)) != n for n in numbers)
 
 
 def _argument_type(
