@@ -106,8 +106,9 @@ def assign(b: Backend[V], x: V, index: object, value: object) -> V:
 
 def _written(b: Backend[V], x: V, value: object) -> V:
     """What is written, in the element type of `x`."""
-    value_written = as_value(b, value, like=x)
     dtype = dtype_of(b, x)
+    # A number is true where it is not zero.
+    value_written = as_value(b, value, like=None if dtype is DType.BOOL else x)
     if dtype is None:
         other = dtype_of(b, value_written)
         return value_written if other is None else emit1(b, "CastLike", (value_written, x))

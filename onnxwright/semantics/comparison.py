@@ -23,16 +23,33 @@ from onnxwright.types.dtypes import DType
 
 
 def compare(b: Backend[V], name: str, x: object, y: object) -> V:
-    """Compare; an integer tensor beside a Python fraction is compared as DOUBLE, as numpy does."""
+    """Compare; where the tensor's type does not hold the number beside it, as numpy does.
+
+    An integer tensor beside a Python fraction is compared as DOUBLE, a BOOL tensor beside a number
+    other than 0 and 1 as INT64 or DOUBLE.
+    """
     for tensor, other in ((x, y), (y, x)):
-        if is_value(tensor) and _is_fraction(b, other):
-            dtype = dtype_of(b, tensor)
-            if dtype is not None and dtype.is_integer:
-                wide = cast(b, b.as_weak(tensor, None), DType.DOUBLE)
-                x, y = (wide if s is tensor else s for s in (x, y))
+        if is_value(tensor) and b.weak_kind(tensor) is None:
+            wide = _wider(b, dtype_of(b, tensor), other)
+            if wide is not None:
+                x, y = (cast(b, s, wide) if s is tensor else s for s in (x, y))
                 break
     left, right = pair(b, name, x, y)
     return COMPARISONS[name](b, left, right)
+
+
+def _wider(b: Backend[V], dtype: DType | None, number: object) -> DType | None:
+    """The type that a tensor of `dtype` is compared with a Python number in, if not in its own."""
+    if dtype is not DType.BOOL:
+        fraction = dtype is not None and dtype.is_integer and _is_fraction(b, number)
+        return DType.DOUBLE if fraction else None
+    if is_value(number):
+        kind = b.weak_kind(number)
+    else:
+        kind = plain_kind(number) if is_number_like(number) else None
+        if kind in ("int", "float") and np.all(np.isin(np.asarray(number, object), (0, 1))):
+            return None
+    return {"int": DType.INT64, "float": DType.DOUBLE}.get(kind or "")
 
 
 def _is_fraction(b: Backend[V], x: object) -> bool:

@@ -1,7 +1,8 @@
 """Python numbers, lists and arrays next to tensors: one policy for every mode.
 
 * A Python number (or list of them) takes the element type of the tensor it meets.  A fraction
-  beside an integer tensor is cut, with a warning; a number out of range is an error.
+  beside an integer tensor is cut, with a warning; a number out of range is an error, and so is one
+  other than 0 and 1 beside a BOOL tensor.
 * A numpy array, a numpy scalar other than `np.float64`, and a TensorProto keep their own type.
 * Alone, a number becomes FLOAT, INT64, BOOL, STRING or COMPLEX64.
 * A *weak* value represents a Python number known only at run time (a loop index, a number merged
@@ -138,6 +139,12 @@ def array_of(b: Backend[V], x: object, dtype: DType | None = None) -> Array:
         _does_not_fit(b, x, target)
     except (ValueError, TypeError):
         fail(messages.RaggedList(span=b.here()))
+    if (
+        target is DType.BOOL
+        and kind in ("int", "float")
+        and not np.all((array == 0) | (array == 1))
+    ):
+        _does_not_fit(b, x, target)  # 2 is no truth value: `p < 2` would be `p < True`
     if kind == "int":
         _check_range(b, array, target)
         if target.is_float or target.is_complex:
@@ -312,6 +319,8 @@ def strengthen(b: Backend[V], x: V, *, like: V | None = None, dtype: DType | Non
             _op(b, "CastLike", "a number beside a tensor of unknown type"), (strong, like), {}, 1
         )[0]
     target = dtype if dtype is not None else DEFAULT_DTYPE[kind]
+    if target is DType.BOOL and kind != "bool":
+        _does_not_fit(b, f"a Python {kind}", target)
     if kind == "float" and target.is_integer:
         warn(
             messages.NumberTruncated(

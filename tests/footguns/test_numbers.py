@@ -9,7 +9,7 @@ import pytest
 
 from onnxwright import BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, UINT8, script  # noqa: F401
 from onnxwright import opset18 as op
-from onnxwright.errors import OnnxwrightWarning
+from onnxwright.errors import OnnxwrightWarning, ScriptTypeError
 from tests.footguns.agreement import from_text
 from tests.harness.tables import each
 
@@ -117,6 +117,39 @@ def test_bools(agree, sign: str) -> None:
     agree(expression("~x", x=x), x, expected=~x)
 
 
+GENERIC = "@script()\ndef g(x):\n    return {}\n\n@script()\ndef f(x: {}['N']):\n    return g(x)\n"
+
+
+@each("dtype", [np.float32, np.float64, np.int64, np.int32, np.uint8])
+@each(
+    "text", ["x < 1.5", "x == 0.5", "-x", "x ** 2", "x // 2", "abs(x) % 3", "x.mean()", "x.sum()"]
+)
+def test_a_function_of_unknown_type_means_what_its_body_means(agree, text: str, dtype) -> None:
+    """Lowered once for all calls, it had a reading of its own: `x < 1.5` was `x < 1`."""
+    x = np.array([0, 1, 2, 5], dtype)
+    agree(from_text(GENERIC.format(text, NAMES[x.dtype])), x, expected=eval(text))
+
+
+@each("dtype, functions", [(np.float32, ["g"]), (np.int64, [])])
+def test_a_function_of_unknown_type_stays_one_where_it_means_the_same(dtype, functions) -> None:
+    f = from_text(GENERIC.format("x < 1.5", NAMES[np.dtype(dtype)]))
+    assert [g.name for g in f.to_model_proto().functions] == functions
+    if not functions:
+        with pytest.raises(ScriptTypeError, match=r"OW408.*`g`(?s:.*)return g\(x\)"):
+            f.to_model_proto(functions="all")
+
+
+@each("body", ["x * k", "x if k > 0.1 else -x"])
+def test_an_attribute_that_is_rounded_is_not_read_as_double(agree, body: str) -> None:
+    """An attribute of a function is a FLOAT: of 0.1 it made 0.10000000149."""
+    f = from_text(
+        f"@script()\ndef g(x, k: float = 0.1):\n    return {body}\n\n"
+        "@script()\ndef f(x: DOUBLE['N']):\n    return g(x, k=0.1)\n"
+    )
+    x = np.array([1.0, 200.0])
+    agree(f, x, expected=eval(body, {"x": x, "k": 0.1}))
+
+
 def test_integer_division_warns(agree) -> None:
     """numpy gives float64 here; ONNX truncates; both modes agree and say so."""
     f = expression("x / y", x=I, y=J)
@@ -128,6 +161,29 @@ def test_an_integer_tensor_and_a_fraction_warn(agree) -> None:
     f = expression("x + 1.5", x=I)
     with pytest.warns(OnnxwrightWarning, match=r"OW405"):
         agree(f, I, expected=I + 1)
+
+
+@each(
+    "text",
+    ["x < 2", "x == 2", "x != 0.5", "-1 <= x", "x == [1, 2, 3]", "x < float('inf')", "x <= 1"],
+)
+def test_truth_values_are_compared_as_numbers(agree, text: str) -> None:
+    """2 is not the truth value True: `x < 2` was `x < True`."""
+    x = np.array([True, False, True])
+    agree(expression(text, x=x), x, expected=eval(text))
+
+
+def test_truth_values_beside_a_number_of_the_run(agree) -> None:
+    f = from_text(
+        "@script()\ndef f(x: BOOL['N'], n: INT64[()]):\n    for i in range(n):\n"
+        "        x[i] = x[0] < i\n        x[1] = i\n    return x\n"
+    )
+    agree(f, np.array([True, False, True]), np.int64(3), expected=np.array([False, True, True]))
+
+
+@each("text", ["x & 3", "op.Or(x, 2)", "x | 0.5"])
+def test_a_number_that_is_no_truth_value_is_refused(refused, text: str) -> None:
+    refused(expression(text, x=np.array([True])), "OW404", "does not fit in BOOL")
 
 
 def test_an_integer_tensor_and_a_whole_float_do_not_warn(agree) -> None:

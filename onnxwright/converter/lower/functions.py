@@ -71,17 +71,23 @@ class Lowered:
     versions: frozenset[int] = frozenset()
 
 
-def lower_function(script: Script, context: Context, around: Sequence[Region] = ()) -> Lowered:
+def lower_function(
+    script: Script,
+    context: Context,
+    around: Sequence[Region] = (),
+    input_types: Mapping[str, OnnxType | None] | None = None,
+) -> Lowered:
     """A script as an ONNX function: attribute parameters stay references.
 
-    `around` is where it is called, if it is lowered for a call.
+    `around` is where it is called, if it is lowered for a call; `input_types` are types that
+    annotations leave open.
     """
     for p in script.signature.params:
         if p.is_variadic:
             span = front(script.function, script.source_text).parsed.unit.span
             fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
     with _compiling():
-        return _lower(script, context, {}, {}, main=False, around=around)
+        return _lower(script, context, {}, input_types or {}, main=False, around=around)
 
 
 def lower_main(
@@ -109,7 +115,7 @@ def _lower(
     script: Script,
     context: Context,
     attributes: Mapping[str, Any],
-    input_types: Mapping[str, OnnxType],
+    input_types: Mapping[str, OnnxType | None],
     *,
     main: bool,
     around: Sequence[Region] = (),

@@ -37,7 +37,13 @@ from onnxwright.types.kinds import TensorType
 class LowerCallee(Protocol):
     """Lowers a script that is called to an ONNX function of its own."""
 
-    def __call__(self, script: Script, context: Context, around: Sequence[Region] = ()) -> Any:
+    def __call__(
+        self,
+        script: Script,
+        context: Context,
+        around: Sequence[Region] = (),
+        input_types: Mapping[str, Any] | None = None,
+    ) -> Any:
         """The `lower.functions.Lowered` of a script; `around` is where it is called."""
 
 

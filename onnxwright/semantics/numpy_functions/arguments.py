@@ -10,6 +10,7 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import numpy_functions as messages
 from onnxwright.diagnostics.catalogue import ops, types
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.operators import facts
 from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.literals import (
     as_value,
@@ -214,6 +215,23 @@ def _dimension(b: Backend[V], function: str, size: Any, of: V | None) -> int | V
     refuse(b, function, f"{describe(size)} is not a size", advice)
 
 
+def run_on(b: Backend[V], name: str, x: V, inputs: Sequence[V], **attributes: object) -> V:
+    """An operator on BOOL or integers; by way of INT64 where ONNX Runtime has no kernel for them.
+
+    Args:
+        b: the backend.
+        name: the operator; what it does is the same in each integer type, rounded off to its bits.
+        x: the input whose element type is the one of the result.
+        inputs: all inputs; those of the type of `x` are converted with it.
+        attributes: its attributes.
+    """
+    dtype = dtype_of(b, x)
+    if dtype is None or dtype.is_float or dtype.is_complex or facts(name).has_kernel(dtype):
+        return emit1(b, name, inputs, f"`{name}`", **attributes)
+    wide = [cast(b, v, DType.INT64) if dtype_of(b, v) is dtype else v for v in inputs]
+    return cast(b, emit1(b, name, wide, f"`{name}`", **attributes), dtype)
+
+
 def widened(b: Backend[V], x: V) -> V:
     """BOOL and integers in the type that numpy adds and multiplies them in."""
     dtype = dtype_of(b, x)
@@ -231,5 +249,5 @@ def as_float(b: Backend[V], x: V) -> V:
 
 
 def number(b: Backend[V], x: V, value: float) -> V:
-    """A constant of the element type of `x`."""
-    return as_value(b, value, like=x)
+    """A constant of the element type of `x`; of BOOL, whether it is not zero."""
+    return as_value(b, bool(value) if dtype_of(b, x) is DType.BOOL else value, like=x)

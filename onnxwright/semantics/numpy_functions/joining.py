@@ -29,6 +29,7 @@ from onnxwright.semantics.numpy_functions.arguments import (
     operands,
     read_dtype,
     refuse,
+    run_on,
     size_of,
     static,
 )
@@ -192,7 +193,12 @@ def where(b: Backend[V], condition: object, *choices: object) -> V | tuple[V, ..
     if len(choices) != 2:
         refuse(b, "where", "one choice is given", "give both, or none")
     x, y = operands(b, "np.where", choices)
-    return emit1(b, "Where", (truth(b, operand(b, condition)), x, y))
+    test = truth(b, operand(b, condition))
+    if dtype_of(b, x) is DType.BOOL:
+        return emit1(
+            b, "Or", (emit1(b, "And", (test, x)), emit1(b, "And", (emit1(b, "Not", (test,)), y)))
+        )
+    return run_on(b, "Where", x, (test, x, y))
 
 
 def nonzero(b: Backend[V], x: object) -> tuple[V, ...]:
@@ -327,7 +333,7 @@ def dot(b: Backend[V], x: object, y: object) -> V:
     a, c = names[:first], names[first : first + second]
     c = c[:-2] + a[-1] + c[-1]
     result = a[:-1] + c[:-2] + c[-1]
-    return emit1(b, "Einsum", (left, right), equation=f"{a},{c}->{result}")
+    return run_on(b, "Einsum", left, (left, right), equation=f"{a},{c}->{result}")
 
 
 def inner(b: Backend[V], x: object, y: object) -> V:
@@ -338,7 +344,7 @@ def inner(b: Backend[V], x: object, y: object) -> V:
         return emit1(b, "Mul", (left, right))
     names = string.ascii_letters
     a, c = names[:first], names[first : first + second - 1] + names[first - 1]
-    return emit1(b, "Einsum", (left, right), equation=f"{a},{c}->{a[:-1]}{c[:-1]}")
+    return run_on(b, "Einsum", left, (left, right), equation=f"{a},{c}->{a[:-1]}{c[:-1]}")
 
 
 def outer(b: Backend[V], x: object, y: object) -> V:
@@ -355,7 +361,7 @@ def einsum(b: Backend[V], equation: object, *xs: object) -> V:
             b, "einsum", "the equation is not a text", "write it, as in `np.einsum('ij,jk', x, y)`"
         )
     values = operands(b, "np.einsum", xs)
-    return emit1(b, "Einsum", values, equation=text.replace(" ", ""))
+    return run_on(b, "Einsum", values[0], values, equation=text.replace(" ", ""))
 
 
 def tensordot(b: Backend[V], x: object, y: object, axes: object = 2) -> V:
@@ -375,7 +381,7 @@ def tensordot(b: Backend[V], x: object, y: object, axes: object = 2) -> V:
     gone = {a[p] for p, _ in pairs}
     result = "".join(s for s in (*a, *c) if s not in gone)
     text = f"{''.join(a)},{''.join(c)}->{result}"
-    return emit1(b, "Einsum", (left, right), equation=text)
+    return run_on(b, "Einsum", left, (left, right), equation=text)
 
 
 def diff(b: Backend[V], x: object, n: object = 1, axis: object = -1) -> V:

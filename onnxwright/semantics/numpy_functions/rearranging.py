@@ -23,6 +23,7 @@ from onnxwright.semantics.numpy_functions.arguments import (
     operand,
     read_dtype,
     refuse,
+    run_on,
     shape_vector,
     static,
 )
@@ -196,7 +197,7 @@ def _triangle(name: str, upper: int) -> Callable[..., V]:
         value = operand(b, x)
         offset = static(b, f"`k` of `{name}`", k)
         inputs = (value, int_constant(b, offset)) if offset else (value,)
-        return emit1(b, "Trilu", inputs, f"`{name}`", upper=upper)
+        return run_on(b, "Trilu", value, inputs, upper=upper)
 
     apply.__doc__ = "ONNX Trilu: one half of a matrix, with or without the diagonal `k`."
     return apply

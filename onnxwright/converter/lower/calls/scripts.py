@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onnxwright.converter.frontend.outer_names import OuterNames
 from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
+from onnxwright.converter.lower.calls.generic_bodies import SameBody, reads_as_double
 from onnxwright.converter.lower.calls.inlining import run_body
 from onnxwright.converter.lower.context import Script
 from onnxwright.converter.lower.frame import Frame
@@ -17,15 +19,17 @@ from onnxwright.converter.lower.regions import Region
 from onnxwright.converter.lower.state import Lowering
 from onnxwright.converter.lower.values import AttributeRef, is_dynamic, leaves
 from onnxwright.converter.pipeline import front
-from onnxwright.diagnostics.catalogue import models
+from onnxwright.diagnostics.catalogue import models, types
 from onnxwright.diagnostics.catalogue import names as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.semantics.literals import as_value
+from onnxwright.semantics.literals import DEFAULT_DTYPE, as_value, kind_of, own_array
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.dtypes import DType
+from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.signature import EMPTY, FunctionSignature, Param
 
 
@@ -39,7 +43,15 @@ def call_script(
         choice = low.context.choose(script)
         if choice == "inline" or (choice == "auto" and _must_inline(low, script, arguments)):
             return inline_script(low, script, arguments, span)
-        return _call_node(low, script, arguments, span)
+        error = generic_error(low, script)
+        if error is not None:
+            raise error
+        result = call_result(low, script, arguments, span)
+        if not _same_for_types(low, script, arguments, result):
+            if choice == "auto":
+                return inline_script(low, script, arguments, span)
+            fail(types.UnknownElementType(operation=script.name, span=span))
+        return _call_node(low, script, arguments, result, span)
 
 
 def _check_attributes(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> None:
@@ -88,7 +100,7 @@ def _must_inline(low: Lowering, script: Script, arguments: dict[str, Any]) -> bo
 
 def generic_error(low: Lowering, script: Script) -> ScriptError | None:
     """Why a script cannot be an ONNX function on its own, or None."""
-    key = ("generic", script.function, script.domain, script.name)
+    key = _generic_key(script)
     if key not in low.context.results:
         try:
             # It is lowered once and called any number of times.
@@ -100,14 +112,81 @@ def generic_error(low: Lowering, script: Script) -> ScriptError | None:
     return result if isinstance(result, ScriptError) else None
 
 
+def _generic_key(script: Script) -> object:
+    return ("generic", script.function, script.domain, script.name)
+
+
 # -- call nodes ------------------------------------------------------------------------------------
 
 
-def _call_node(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> Any:
-    error = generic_error(low, script)
-    if error is not None:
-        raise error
-    result = call_result(low, script, arguments, span)
+def _same_for_types(
+    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult
+) -> bool:
+    """Whether the function means what its body means for the element types of these arguments."""
+    function = low.context.results[_generic_key(script)]
+    if len(function.outputs) != len(result.kinds):
+        return False
+    given: dict[str, OnnxType | None] = {}
+    for p, parameter in zip(script.signature.values, function.inputs, strict=True):
+        kind = function.recorder.type_of(parameter)
+        if arguments[p.name] is not None and getattr(kind, "dtype", None) is None:
+            given[p.name] = _argument_type(low, arguments[p.name], result.met.get(p.name), kind)
+    typed = function
+    if any(given.values()):
+        key = ("types", script.function, script.domain, script.name, tuple(given.items()))
+        if key not in low.context.results:
+            low.context.results[key] = _for_types(low, script, given, function)
+        typed = low.context.results[key]
+    return typed is not None and not any(
+        p.is_attribute and _is_rounded(arguments[p.name]) and reads_as_double(typed.nodes, p.name)
+        for p in script.signature.params
+    )
+
+
+def _for_types(
+    low: Lowering, script: Script, given: dict[str, OnnxType | None], function: Any
+) -> Any:
+    """A function lowered for element types; None where it is another one then."""
+    try:
+        called = Region(f"`{script.name}`", None)
+        typed = low.lower_callee(script, low.context, [called], given)
+    except ScriptError:
+        return None
+    return typed if SameBody(function.recorder, typed.recorder).same(function, typed) else None
+
+
+def _is_rounded(value: Any) -> bool:
+    """Whether an attribute, which holds FLOAT, is not quite the number that is given for it."""
+    if isinstance(value, AttributeRef):
+        return value.weak_kind == "float"
+    numbers = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(n, float) and float(np.float32(n)) != n for n in numbers)
+
+
+def _argument_type(
+    low: Lowering, value: Any, met: DType | None, parameter: OnnxType | None
+) -> OnnxType | None:
+    """The element type of an argument with the dimensions of its parameter."""
+    value = low.value(value)
+    dtype = met
+    if isinstance(value, GraphValue) and value.weak is None:
+        if value.kind is not None and not isinstance(value.kind, TensorType):
+            return value.kind
+        dtype = value.kind.dtype if isinstance(value.kind, TensorType) else None
+    elif dtype is None:
+        array = None if isinstance(value, GraphValue) else own_array(value)
+        number = value.weak if isinstance(value, GraphValue) else kind_of(value)
+        if array is not None:
+            dtype = DType.from_numpy(array.dtype)
+        elif number is not None:
+            dtype = DEFAULT_DTYPE[number]
+    shape = parameter.shape if isinstance(parameter, TensorType) else None
+    return None if dtype is None else TensorType(dtype, shape)
+
+
+def _call_node(
+    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult, span: Span
+) -> Any:
     b = low.at(span)
     inputs: list[GraphValue | None] = []
     attributes: list[ir.Attr] = []
