@@ -123,7 +123,7 @@ def emit(
     proto: onnx.FunctionProto = ir.to_proto(ir_function)
     del proto.value_info[:]
     context = onnx.checker.C.CheckerContext()
-    context.ir_version = lowest_ir_version(imports, backend.recorder.known_types())
+    context.ir_version = lowest_ir_version(imports, backend.recorder.types.values())
     context.opset_imports = {**imports, domain: 1}
     onnx.checker.check_function(proto, context, onnx.checker.C.LexicalScopeContext())
     return proto

@@ -258,7 +258,7 @@ class _Writer:
         for _, scope in recorder.graphs.values():
             declared.update(scope.initializers)
         names_by_value: dict[ir.Value, str] = {}
-        for value in dict.fromkeys((*recorder.values, *declared)):
+        for value in dict.fromkeys((*recorder.types, *declared)):
             python = held.get(value)
             array = declared.get(value)
             if array is not None and array.onnx_name is not None:
@@ -278,7 +278,7 @@ class _Writer:
             hint = "output" if len(outputs) == 1 else f"output_{n}"
             if value not in names_by_value and value not in recorder.aliases:
                 names_by_value[value] = names.unique(hint)
-        for value in dict.fromkeys((*recorder.values, *declared)):
+        for value in dict.fromkeys((*recorder.types, *declared)):
             value.type, value.shape = None, None
             chosen_name = names_by_value.get(value)
             value.name = chosen_name if chosen_name is not None else names.unique(_hint(value))

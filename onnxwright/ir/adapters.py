@@ -129,13 +129,23 @@ class SharedShape(ir.Shape):
         self.proto = type_proto(TensorType(dtype, shape))
 
 
-def share_type(value: ir.Value, kind: OnnxType | None) -> None:
-    """As `set_type`, with objects that values of the same type share until `own_type`."""
-    if type(kind) is TensorType and kind.dtype is not None and kind.shape is not None:
+def typed_value(name: str | None, kind: OnnxType | None, *, shares: bool = False) -> ir.Value:
+    """A new value of a type.
+
+    Args:
+        name: its name.
+        kind: its type.
+        shares: whether values of the same type share the objects that say it, until `own_type`.
+
+    Returns:
+        The value.
+    """
+    if shares and type(kind) is TensorType and kind.dtype is not None and kind.shape is not None:
         shape = _shared_type(kind.dtype, kind.shape)
-        value.type, value.shape = shape.kind, shape
-    else:
-        set_type(value, kind)
+        return ir.Value(name=name, type=shape.kind, shape=shape)
+    value = ir.Value(name=name)
+    set_type(value, kind)
+    return value
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,10 +14,10 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.diagnostic import Diagnostic
 from onnxwright.diagnostics.span import Span
-from onnxwright.ir.adapters import set_type
+from onnxwright.ir.adapters import set_type, typed_value
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import name_nodes
-from onnxwright.ir.recorded import Checkpoint, KnownValues, Scope, ValueInfo, shorten
+from onnxwright.ir.recorded import Checkpoint, KnownValues, Scope, shorten
 from onnxwright.ir.stored import props_of
 from onnxwright.opset.op import Op
 from onnxwright.types.kinds import OnnxType
@@ -96,7 +96,8 @@ class Recorder(KnownValues):
             tuple((s, len(s.inputs), tuple(map(len, s.tables()))) for s in self.scopes),
             self.names.mark(),
             len(self._nodes),
-            len(self.values),
+            len(self.types),
+            len(self.infos),
             len(self.declared),
             len(self.uses),
             len(self._opsets),
@@ -128,7 +129,8 @@ class Recorder(KnownValues):
             del scope.inputs[inputs:]
             for table, size in zip(scope.tables(), sizes, strict=True):
                 shorten(table, size, pinned)
-        shorten(self.values, to.values, pinned)
+        shorten(self.types, to.types, pinned)
+        shorten(self.infos, to.infos, pinned)
         shorten(self.declared, to.declared, pinned)
         for domain, version in reversed(self._opsets[to.opsets :]):
             del self.opsets[domain][version]
@@ -339,21 +341,36 @@ class Recorder(KnownValues):
         origin: str | None = None,
         hint: str | None = None,
         sugar: bool = True,
+        types: Sequence[OnnxType | None] | None = None,
+        shares_types: bool = False,
     ) -> Sequence[ir.Value]:
-        """Append a node; its outputs are named after `hint`, else after the operator."""
+        """Append a node; its outputs are named after `hint`, else after the operator.
+
+        Args:
+            domain, op_type, inputs, attributes, overload, version: what the node says.
+            outputs: how many outputs it has.
+            origin: the place that it comes from.
+            hint: the name that the outputs ask for.
+            sugar: whether it goes where nothing reads it.
+            types: the types of the outputs, where they are known.
+            shares_types: whether values of one type may share the objects that say it.
+
+        Returns:
+            The outputs.
+        """
         base = hint or op_type.lower()
         if self.name_prefix and not base.startswith(self.name_prefix):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
         scope = self.scopes[-1]
         made: list[ir.Value] = []
-        for _ in range(outputs):
+        for kind in types if types is not None else [None] * outputs:
             name = self.names.unique(base)
-            value = ir.Value(name=name)
+            value = typed_value(name, kind, shares=shares_types)
             made.append(value)
             scope.made[value] = None
             self.holders[name] = value
-            self.values[value] = ValueInfo()
+            self.types[value] = kind
         node = ir.Node(
             domain,
             op_type,
@@ -392,7 +409,7 @@ class Recorder(KnownValues):
         for value in node.outputs:
             scope.made[value] = None
             self.holders[str(value.name)] = value
-            self.values[value] = ValueInfo()
+            self.types[value] = None
         self.sugar.add(node)
         if self.on_node is not None:
             self.on_node(node)

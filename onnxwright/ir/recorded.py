@@ -14,17 +14,15 @@ from onnxwright.types.shapes import Shape
 
 @dataclass(slots=True)
 class ValueInfo:
-    """What is known of one value.
+    """What is known of one value beside its type.
 
     Attributes:
-        type: its type, as far as known.
         const_value: its array, if it is a constant.
         shape_value: a small integer vector or scalar as a shape: its dimensions, names among them.
         same_dtype_as: for a value of unknown element type, another that surely has the same.
         annotated: the type that the author wrote beside its name.
     """
 
-    type: OnnxType | None = None
     const_value: np.ndarray[Any, Any] | None = None
     shape_value: Shape | None = None
     same_dtype_as: ir.Value | None = None
@@ -35,46 +33,49 @@ class KnownValues:
     """What is known of the values of a graph.
 
     Attributes:
-        values: the record of each value.
+        types: all values, each with its type as far as known.
+        infos: the records of those of which more is known.
     """
 
     def __init__(self) -> None:
-        self.values: dict[ir.Value, ValueInfo] = {}
+        self.types: dict[ir.Value, OnnxType | None] = {}
+        self.infos: dict[ir.Value, ValueInfo] = {}
 
     def info(self, value: ir.Value) -> ValueInfo:
         """The record of a value; a new one where there is none."""
-        found = self.values.get(value)
+        found = self.infos.get(value)
         if found is None:
-            found = self.values[value] = ValueInfo()
+            self.types.setdefault(value, None)
+            found = self.infos[value] = ValueInfo()
         return found
+
+    def forget_value(self, value: ir.Value) -> None:
+        """Know nothing of a value any more."""
+        self.types.pop(value, None)
+        self.infos.pop(value, None)
 
     def type_of(self, value: ir.Value) -> OnnxType | None:
         """The type of a value, as far as known."""
-        found = self.values.get(value)
-        return None if found is None else found.type
+        return self.types.get(value)
 
     def set_type(self, value: ir.Value, kind: OnnxType | None) -> None:
         """Record the type of a value."""
-        self.info(value).type = kind
+        self.types[value] = kind
 
     def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
         """The array of a constant."""
-        found = self.values.get(value)
+        found = self.infos.get(value)
         return None if found is None else found.const_value
 
     def shape_value(self, value: ir.Value) -> Shape | None:
         """The dimensions that a small integer tensor holds, as far as known."""
-        found = self.values.get(value)
+        found = self.infos.get(value)
         return None if found is None else found.shape_value
 
     def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
         """For a value of unknown element type: another that surely has the same."""
-        found = self.values.get(value)
+        found = self.infos.get(value)
         return None if found is None else found.same_dtype_as
-
-    def known_types(self) -> list[OnnxType | None]:
-        """The types of all values."""
-        return [info.type for info in self.values.values()]
 
 
 @dataclass
@@ -100,7 +101,8 @@ class Checkpoint(NamedTuple):
     scopes: tuple[tuple[Scope, int, tuple[int, ...]], ...]
     names: int
     nodes: int
-    values: int
+    types: int
+    infos: int
     declared: int
     uses: int
     opsets: int

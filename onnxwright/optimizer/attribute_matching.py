@@ -60,14 +60,21 @@ def is_same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def is_same_axis(name: str, value: Any, expected: Any, node: ir.Node) -> bool:
-    """Whether an axis is the same one counted from the other end."""
-    if name != "axis" or not isinstance(value, int) or not isinstance(expected, int):
+def is_same_by_rank(name: str, value: Any, expected: Any, node: ir.Node) -> bool:
+    """Whether an attribute says the same for an input of this rank.
+
+    An axis may be counted from the other end, and axes that are not given are those in reverse.
+    """
+    if name not in ("axis", "perm"):
         return False
     x = node.inputs[0] if node.inputs else None
-    if x is None or x.shape is None:
+    if x is None or not x.shape:
         return False
-    return value % len(x.shape) == expected % len(x.shape) if len(x.shape) else False
+    rank = len(x.shape)
+    if name == "perm":
+        return value is None and is_same(expected, list(range(rank))[::-1])
+    both = isinstance(value, int) and isinstance(expected, int)
+    return both and value % rank == expected % rank
 
 
 def place_as_input(wanted: PatternNode, name: str) -> int | None:

@@ -132,7 +132,7 @@ class _Part:
         for node in nodes:
             if self.seen.pop(node, None) is not None:
                 for value in node.outputs:
-                    recorder.values.pop(value, None)
+                    recorder.forget_value(value)
         self.edit.sweep(node for node in nodes if node.graph is not None)
         # Values that equal calls have given may be those of such a node.
         self.scopes.clear()
@@ -145,7 +145,7 @@ class _Part:
             return
         recorder = self.b.recorder
         for name, value in self.part.initializers.items():
-            if value not in recorder.values:
+            if value not in recorder.types:
                 self.edit.env.adopt(value)
                 recorder.names.unique(name)
 
@@ -206,7 +206,7 @@ class _Part:
         """Build a node anew, for what it reads now; whether something has taken its place."""
         recorder, env = self.b.recorder, self.edit.env
         for value in node.outputs:
-            if value not in recorder.values:
+            if value not in recorder.types:
                 env.adopt(value)
                 if not is_known and value.name:
                     recorder.names.unique(value.name)
@@ -250,14 +250,15 @@ class _Part:
     def _learn(self, node: ir.Node, known: Iterable[tuple[Any, Any]]) -> None:
         """Note what is known of the results of a node now."""
         for value, (kind, dims) in zip(node.outputs, known):
-            info = self.b.recorder.info(value)
-            better = meet(kind, info.type)
-            same_dims = dims is None or dims == info.shape_value
-            if better == info.type and same_dims:
+            recorder = self.b.recorder
+            before = recorder.type_of(value)
+            better = meet(kind, before)
+            same_dims = dims is None or dims == recorder.shape_value(value)
+            if better == before and same_dims:
                 continue
             if not same_dims:
-                info.shape_value = dims
-            if better != info.type:
+                recorder.info(value).shape_value = dims
+            if better != before:
                 self.edit.learn(value, better)
             self.learned.update(use.node for use in value.uses())
 

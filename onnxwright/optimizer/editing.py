@@ -59,11 +59,9 @@ class FinishedValues(Env):
     def __getitem__(self, value: ir.Value) -> Any:
         if dict.__contains__(self, value):
             return dict.__getitem__(self, value)
-        info = self.b.recorder.values.get(value)
-        if info is None:
+        if value not in self.b.recorder.types:
             self.adopt(value)
-            return self.b.value_of(value)
-        return self.b.wrap(value, info.type)
+        return self.b.value_of(value)
 
     def copy(self) -> FinishedValues:
         """The same values, for a body whose nodes are made again."""
@@ -75,7 +73,7 @@ class FinishedValues(Env):
     def adopt(self, value: ir.Value) -> None:
         """Know a value that a pass has made after the graph was built."""
         recorder = self.b.recorder
-        if value in recorder.values:
+        if value in recorder.types:
             return
         tensor = tensor_of(value)
         if tensor is None:
@@ -259,7 +257,7 @@ class Editor:
         self.touched.discard(node)
         recorder.sugar.discard(node)
         for value in node.outputs:
-            recorder.values.pop(value, None)
+            recorder.forget_value(value)
         for inner in subgraphs(node):
             for one in inner:
                 self._forget(one)

@@ -16,7 +16,7 @@ from onnxwright.optimizer.attribute_matching import (
     attribute_as_input,
     attribute_value,
     is_same,
-    is_same_axis,
+    is_same_by_rank,
     place_as_input,
 )
 from onnxwright.optimizer.constants import holds, is_constant, small_array
@@ -230,7 +230,7 @@ class Matcher:
                 if match.attributes.setdefault(expected.name, value) != value:
                     self._fail(match, wanted, node, f"`{name}` is another value than before")
                     return False
-            elif not is_same(value, expected) and not is_same_axis(name, value, expected, node):
+            elif not is_same(value, expected) and not is_same_by_rank(name, value, expected, node):
                 self._fail(match, wanted, node, f"`{name}` is {value!r}, not {expected!r}")
                 return False
         if wanted.rest is not None:

@@ -200,7 +200,7 @@ def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
     )
     model = ir.Model(
         graph,
-        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.known_types()),
+        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.types.values()),
         producer_name=facts.producer_name,
         producer_version=__version__ if facts.producer_name == "onnxwright" else None,
         doc_string=facts.doc_string,

@@ -81,11 +81,11 @@ class Pool:
         if shared is not None:
             return shared[0]
         attr = ir.Attr("value", ir.AttributeType.TENSOR, adapters.tensor(array))
-        (value,) = recorder.node("", "Constant", [], [attr], 1, origin=origin, hint="const")
         kind = tensor_type(_dtype_of(array.dtype), array.shape)
-        adapters.set_type(value, kind)
-        info = recorder.info(value)
-        info.type, info.const_value = kind, array
+        (value,) = recorder.node(
+            "", "Constant", [], [attr], 1, origin=origin, hint="const", types=[kind]
+        )
+        recorder.info(value).const_value = array
         if recorder.shares:
             recorder.scope.shared[key] = (value,)
         return value
@@ -242,8 +242,7 @@ class Pool:
         unique = names.unique(name) if name else None
         names.for_good = before
         if value is None:
-            value = ir.Value(name=unique)
-            (adapters.share_type if self.shares_types else adapters.set_type)(value, kind)
+            value = adapters.typed_value(unique, kind, shares=self.shares_types)
         elif value.dtype != held.dtype or value.shape != held.shape:
             adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)

@@ -105,7 +105,7 @@ class NodeAppender:
         signature = op.signature
         if signature is None:
             return None
-        infos = self.recorder.values
+        infos = self.recorder.infos
         kinds: list[OnnxType | None] = []
         arrays: list[np.ndarray[Any, Any] | None] = []
         shapes: list[Shape | None] = []
@@ -176,7 +176,7 @@ class NodeAppender:
         node = self.standing
         if node is not None and not stands_for(node, (op.domain, op.name), read, attrs, len(types)):
             node = None
-        if node is not None and node.outputs[0] in recorder.values:  # it is of this graph
+        if node is not None and node.outputs[0] in recorder.types:  # it is of this graph
             if all(a is b for a, b in zip(node.inputs, read)):
                 self.standing, self.restated = None, dims
                 return node.outputs
@@ -186,16 +186,15 @@ class NodeAppender:
             made = recorder.keep(node, read)
         else:
             made = recorder.node(
-                op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar
-            )
+                op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar,
+                types=types, shares_types=self.shares_types,
+            )  # fmt: skip
         self._note_use(op)
-        write_type = adapters.share_type if self.shares_types else adapters.set_type
         for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            recorder.values[value].type = kind
+            if node is not None:
+                recorder.types[value] = kind
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
                 self._note_witness(signature, n, value, inputs)
-            if node is None:
-                write_type(value, kind)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims:

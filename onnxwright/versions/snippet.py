@@ -44,8 +44,8 @@ class Snippet:
             return None
         recorder, types = self.backend.recorder, self._types
         kind = types.kind(value)
+        recorder.set_type(value, kind)
         info = recorder.info(value)
-        info.type = kind
         recorder.scopes[0].made[value] = None
         if value in types.known:
             info.const_value = types.known[value]
@@ -75,8 +75,9 @@ class Snippet:
         recorder.remove_dead(recorder.scope.nodes, kept)
         nodes_of_snippet = [*self._constants(), *recorder.scope.nodes]
         _describe(nodes_of_snippet, node, recorder.names)
-        for value, info in recorder.values.items():
-            self._types.set(value, info.type)
+        for value, kind in recorder.types.items():
+            self._types.set(value, kind)
+        for value, info in recorder.infos.items():
             if info.const_value is not None:
                 self._types.known[value] = info.const_value
             if info.shape_value is not None:
@@ -109,10 +110,10 @@ class Snippet:
             node = ir.Node("", "Constant", [], [attr], num_outputs=1)
             constant = node.outputs[0]
             constant.name, constant.type, constant.shape = value.name, value.type, value.shape
-            info, array = backend.recorder.info(constant), backend.recorder.const_value(value)
-            info.type = backend.recorder.type_of(value)
+            array = backend.recorder.const_value(value)
+            backend.recorder.set_type(constant, backend.recorder.type_of(value))
             if array is not None and array.dtype.kind == "i" and array.ndim <= 1:
-                info.const_value = array
+                backend.recorder.info(constant).const_value = array
             for user, n in list(value.uses()):
                 user.replace_input_with(n, constant)
             nodes.append(node)

@@ -186,8 +186,8 @@ def _finish(
     recorder.remove_dead(nodes, outputs)
     span = front.parsed.unit.span
     imports, outputs = emission.close(b, lowering.context, inputs, outputs, span)
-    by_name = {v.name or "": v for v in recorder.values}
-    types = {v.name or "": info.type for v, info in recorder.values.items()}
+    by_name = {v.name or "": v for v in recorder.types}
+    types = {v.name or "": kind for v, kind in recorder.types.items()}
     return Lowered(
         script,
         inputs,

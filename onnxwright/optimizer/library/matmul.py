@@ -45,38 +45,46 @@ def gemm_and_bias(op: Op, x: Value, w: Value, b: Const, attrs: Attrs) -> Any:
 
 
 @gemm_and_bias.to
-def _(op: Op, x: Value, w: Value, b: Value, attrs: Any, match: Any) -> Any:
-    result = match.roots[0].outputs[0].shape
-    if result is None or len(result) != 2 or b.rank not in (1, 2):
+def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
+    if w.rank != 2 or b.rank not in (1, 2) or (b.rank == 2 and b.shape[0] != 1):
         return None
-    width = result[1]
+    width = w.shape[0 if attrs.get("transB") else 1]
     if b.shape[-1] != 1 and (not isinstance(width, int) or b.shape[-1] != width):
-        return None
-    if b.rank == 2 and b.shape[0] != 1:
         return None
     return op.Gemm(x, w, b, **{k: v for k, v in attrs.items() if k != "beta"})
 
 
-@rule(since=7, cases=lambda rng: {"x": floats(rng, (3, 2)), "w": floats(rng, (3, 4))})
-def gemm_of_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
+def _transposed(rng: Any, which: str, shape: tuple[int, int]) -> Draw:
+    """Matrices, of which one is transposed before the Gemm, and half of the time by it, too."""
+    twice = int(rng.integers(2))
+    made = {"x": floats(rng, (2, 3)), "w": floats(rng, (3, 4))}
+    name = "x" if which == "transA" else "w"
+    made[name] = floats(rng, shape[::-1] if twice else shape)
+    return {**made, "attrs": {which: twice, "alpha": 0.5}}
+
+
+@rule(since=7, cases=lambda rng: _transposed(rng, "transA", (3, 2)))
+def gemm_of_transposed(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
     """A Gemm reads its first matrix transposed by itself."""
-    return op.Gemm(op.Transpose(x, perm=[1, 0]), w, b)
+    return op.Gemm(op.Transpose(x, perm=[1, 0]), w, b, **attrs)
 
 
 @gemm_of_transposed.to
-def _(op: Op, x: Value, w: Value, b: Value) -> Any:
-    return op.Gemm(x, w, b, transA=1) if x.dtype in _FLOATS else None
+def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
+    other = {**attrs, "transA": 1 - attrs.get("transA", 0)}
+    return op.Gemm(x, w, b, **other) if x.dtype in _FLOATS else None
 
 
-@rule(since=7, cases=lambda rng: {"x": floats(rng, (2, 3)), "w": floats(rng, (4, 3))})
-def gemm_by_transposed(op: Op, x: Any, w: Any, b: Any = None) -> Any:
+@rule(since=7, cases=lambda rng: _transposed(rng, "transB", (4, 3)))
+def gemm_by_transposed(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
     """A Gemm reads its second matrix transposed by itself."""
-    return op.Gemm(x, op.Transpose(w, perm=[1, 0]), b)
+    return op.Gemm(x, op.Transpose(w, perm=[1, 0]), b, **attrs)
 
 
 @gemm_by_transposed.to
-def _(op: Op, x: Value, w: Value, b: Value) -> Any:
-    return op.Gemm(x, w, b, transB=1) if x.dtype in _FLOATS else None
+def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
+    other = {**attrs, "transB": 1 - attrs.get("transB", 0)}
+    return op.Gemm(x, w, b, **other) if x.dtype in _FLOATS else None
 
 
 # -- factors -----------------------------------------------------------------------------------
