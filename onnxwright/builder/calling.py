@@ -62,7 +62,7 @@ class Calling:
         elif outputs is not None:
             outputs = [outputs] if isinstance(outputs, str) else list(outputs)
             wanted = len(outputs)
-        elif types is not None and isinstance(types, (list, tuple)):
+        elif isinstance(types, (list, tuple)):
             wanted = len(types)
         backend = self.backend
         before = len(backend.recorder.scopes[-1].nodes)

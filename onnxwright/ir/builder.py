@@ -276,13 +276,8 @@ class Recorder(KnownValues):
 
     def copy(self, value: ir.Value) -> Sequence[ir.Value]:
         """An Identity of a value, named after it."""
-        made = self.node(
-            "", "Identity", [value], [], 1, hint=value.name or "identity", origin=self.last_origin
-        )
-        kind = self.type_of(value)
-        self.set_type(made[0], kind)
-        set_type(made[0], kind)
-        return made
+        hint, origin, types = value.name or "identity", self.last_origin, [self.type_of(value)]
+        return self.node("", "Identity", [value], [], 1, hint=hint, origin=origin, types=types)
 
     def input(
         self,
@@ -301,8 +296,7 @@ class Recorder(KnownValues):
         """
         unique = self.names.unique(name)
         if value is None:
-            value = ir.Value(name=unique)
-            set_type(value, kind)
+            value = typed_value(unique, kind)
         self.set_type(value, kind)
         self.scope.inputs.append(value)
         self.scope.made[value] = None
@@ -318,10 +312,9 @@ class Recorder(KnownValues):
         if found is not None:
             return found[1]
         scope = self.scopes[0] if outermost or not self.exact else self.scope
-        value = ir.Value(name=self.names.unique(array.onnx_name or hint))
+        value = typed_value(self.names.unique(array.onnx_name or hint), kind)
         if self.exact and outermost:
             self.name_owner.setdefault(hint, value)
-        set_type(value, kind)
         self.set_type(value, kind)
         scope.made[value] = None
         scope.initializers[value] = array
@@ -347,16 +340,9 @@ class Recorder(KnownValues):
         """Append a node; its outputs are named after `hint`, else after the operator.
 
         Args:
-            domain, op_type, inputs, attributes, overload, version: what the node says.
-            outputs: how many outputs it has.
-            origin: the place that it comes from.
-            hint: the name that the outputs ask for.
             sugar: whether it goes where nothing reads it.
             types: the types of the outputs, where they are known.
             shares_types: whether values of one type may share the objects that say it.
-
-        Returns:
-            The outputs.
         """
         base = hint or op_type.lower()
         if self.name_prefix and not base.startswith(self.name_prefix):

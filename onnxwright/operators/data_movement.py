@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from onnxwright.operators.attribute_faults import axes_fault, block_fault
@@ -21,7 +19,7 @@ from onnxwright.operators.op_call import (
     same,
     shape_operand,
 )
-from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
+from onnxwright.operators.record import ALWAYS, Change, OperatorFacts, moves_data
 from onnxwright.types import dims
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Dim, Shape
@@ -261,25 +259,23 @@ def _fold_concat(call: OpCall) -> Array:
     )
 
 
-_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
-
 FACTS = (
     OperatorFacts("CenterCropPad"),
-    _moves("Compress"),
-    _moves("Concat", infer=_concat_shape, dims=_concat_dims, folding=ALWAYS, fold=_fold_concat),
-    _moves("DepthToSpace", attribute_fault=block_fault, infer=_depth_to_space_shape),
+    moves_data("Compress"),
+    moves_data("Concat", infer=_concat_shape, dims=_concat_dims, folding=ALWAYS, fold=_fold_concat),
+    moves_data("DepthToSpace", attribute_fault=block_fault, infer=_depth_to_space_shape),
     OperatorFacts("Pad", copies=True, cheap=True, infer=_pad_shape, flops=free),
-    _moves("ReverseSequence", least_ranks=(2, 1)),
-    _moves("Slice", infer=_slice_shape, dims=_slice_dims, folding=ALWAYS, fold=_fold_slice),
-    _moves("SpaceToDepth", attribute_fault=block_fault, infer=_space_to_depth_shape),
-    _moves(
+    moves_data("ReverseSequence", least_ranks=(2, 1)),
+    moves_data("Slice", infer=_slice_shape, dims=_slice_dims, folding=ALWAYS, fold=_fold_slice),
+    moves_data("SpaceToDepth", attribute_fault=block_fault, infer=_space_to_depth_shape),
+    moves_data(
         "Split",
         infer=_split_types,
         dims=unchanged,
         folding=ALWAYS,
         changes={18: Change("needs num_outputs where the input `split` is absent")},
     ),
-    _moves(
+    moves_data(
         "Transpose",
         attribute_fault=axes_fault,
         infer=_transpose_shape,

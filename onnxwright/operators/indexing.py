@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from onnxwright.operators.attribute_faults import batch_fault
@@ -19,7 +17,7 @@ from onnxwright.operators.op_call import (
     listed,
     same_shape,
 )
-from onnxwright.operators.record import ALWAYS, Change, OperatorFacts
+from onnxwright.operators.record import ALWAYS, Change, OperatorFacts, moves_data
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape
 
@@ -116,12 +114,10 @@ def _fold_gather(call: OpCall) -> Array:
     return np.asarray(np.take(x, index, axis=axis))
 
 
-_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
-
 FACTS = (
-    _moves("Gather", infer=_gather_shape, dims=_gather_dims, folding=ALWAYS, fold=_fold_gather),
-    _moves("GatherElements", infer=_gather_elements_shape, dims=_gather_dims),
-    _moves("GatherND", infer=_gather_nd_shape, attribute_fault=batch_fault),
+    moves_data("Gather", infer=_gather_shape, dims=_gather_dims, folding=ALWAYS, fold=_fold_gather),
+    moves_data("GatherElements", infer=_gather_elements_shape, dims=_gather_dims),
+    moves_data("GatherND", infer=_gather_nd_shape, attribute_fault=batch_fault),
     OperatorFacts("NonZero", exact_on_integers=True, flops=free),
     OperatorFacts(
         "OneHot",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from onnxwright.operators.flops import Cost
+from onnxwright.operators.flops import Cost, free
 from onnxwright.operators.op_call import OpCall
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType
@@ -172,14 +173,9 @@ class OperatorFacts:
         module = _KERNELS.get(target)
         if module is None or self.domain:
             return _NONE_MISSING
-        missing: dict[str, dict[int, dict[str, str]]] = import_module(module).MISSING
-        rows = missing.get(self.name)
-        if rows is None:
-            return _NONE_MISSING
+        rows = _kernels_missing(module, self.name)
         entries = [v for v in rows if version is None or v <= version]
-        if not entries:
-            return _NONE_MISSING
-        return {variable: tuple(types.split()) for variable, types in rows[entries[-1]].items()}
+        return rows[entries[-1]] if entries else _NONE_MISSING
 
     def has_kernel(
         self, dtype: DType, target: str = "onnxruntime", version: int | None = None
@@ -202,3 +198,17 @@ class OperatorFacts:
         return all(
             dtype.name not in types for types in self.missing_kernels(target, version).values()
         )
+
+
+moves_data = functools.partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
+"""The facts of an operator that computes nothing: its results are elements of its inputs."""
+
+
+@functools.cache
+def _kernels_missing(module: str, name: str) -> dict[int, Mapping[str, tuple[str, ...]]]:
+    """First version of the schema of an operator -> type variable -> types that are not run."""
+    written: dict[int, dict[str, str]] = import_module(module).MISSING.get(name, {})
+    return {
+        version: {variable: tuple(types.split()) for variable, types in row.items()}
+        for version, row in written.items()
+    }

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from onnxwright.operators.broadcasting import broadcast, first_input
 from onnxwright.operators.dims_rules import unchanged
-from onnxwright.operators.flops import free
 from onnxwright.operators.folding import constant
 from onnxwright.operators.op_call import (
     MOST_DIMS,
@@ -20,7 +17,7 @@ from onnxwright.operators.op_call import (
     listed,
     shape_operand,
 )
-from onnxwright.operators.record import ALWAYS, OperatorFacts
+from onnxwright.operators.record import ALWAYS, moves_data
 from onnxwright.types import dims
 from onnxwright.types.shapes import Dim, Shape
 
@@ -162,10 +159,8 @@ def _fold_expand(call: OpCall) -> Array:
     return np.array(np.broadcast_to(x, np.broadcast_shapes(x.shape, call.numbers(1))))
 
 
-_moves = partial(OperatorFacts, copies=True, moves_data=True, cheap=True, flops=free)
-
 FACTS = (
-    _moves(
+    moves_data(
         "Expand",
         takes_sizes=True,
         infer=_expand_shape,
@@ -173,9 +168,9 @@ FACTS = (
         folding=ALWAYS,
         fold=_fold_expand,
     ),
-    _moves("Flatten", infer=_flatten_shape, folding=ALWAYS),
-    _moves("Identity", infer=first_input, dims=unchanged, folding=ALWAYS),
-    _moves(
+    moves_data("Flatten", infer=_flatten_shape, folding=ALWAYS),
+    moves_data("Identity", infer=first_input, dims=unchanged, folding=ALWAYS),
+    moves_data(
         "Reshape",
         takes_sizes=True,
         infer=_reshape_shape,
@@ -183,9 +178,9 @@ FACTS = (
         folding=ALWAYS,
         fold=_fold_reshape,
     ),
-    _moves("Squeeze", infer=_squeeze_shape, dims=unchanged, folding=ALWAYS, fold=_fold_squeeze),
-    _moves("Tile", takes_sizes=True, infer=_tile_shape, folding=ALWAYS),
-    _moves(
+    moves_data("Squeeze", infer=_squeeze_shape, dims=unchanged, folding=ALWAYS, fold=_fold_squeeze),
+    moves_data("Tile", takes_sizes=True, infer=_tile_shape, folding=ALWAYS),
+    moves_data(
         "Unsqueeze", infer=_unsqueeze_shape, dims=unchanged, folding=ALWAYS, fold=_fold_unsqueeze
     ),
 )

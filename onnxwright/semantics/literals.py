@@ -144,7 +144,7 @@ def array_of(b: Backend[V], x: object, dtype: DType | None = None) -> Array:
         and kind in ("int", "float")
         and not np.all((array == 0) | (array == 1))
     ):
-        _does_not_fit(b, x, target)  # 2 is no truth value: `p < 2` would be `p < True`
+        _does_not_fit(b, x, target)  # not a truth value: `p | 2` would be `p | True`
     if kind == "int":
         _check_range(b, array, target)
         if target.is_float or target.is_complex:

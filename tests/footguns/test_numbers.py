@@ -130,6 +130,14 @@ def test_a_function_of_unknown_type_means_what_its_body_means(agree, text: str, 
     agree(from_text(GENERIC.format(text, NAMES[x.dtype])), x, expected=eval(text))
 
 
+def test_a_function_whose_loop_adds_its_index_stays_one() -> None:
+    """The index is converted to the type of `x`, which it has already where that is INT64."""
+    g = "@script()\ndef g(x):\n    for i in range(3):\n        x = x + i\n    return x\n\n"
+    for name in ("INT64", "FLOAT"):
+        f = from_text(g + f"@script()\ndef f(x: {name}['N']):\n    return g(x)\n")
+        assert [g.name for g in f.to_model_proto().functions] == ["g"]
+
+
 @each("dtype, functions", [(np.float32, ["g"]), (np.int64, [])])
 def test_a_function_of_unknown_type_stays_one_where_it_means_the_same(dtype, functions) -> None:
     f = from_text(GENERIC.format("x < 1.5", NAMES[np.dtype(dtype)]))
@@ -182,7 +190,7 @@ def test_truth_values_beside_a_number_of_the_run(agree) -> None:
 
 
 @each("text", ["x & 3", "op.Or(x, 2)", "x | 0.5"])
-def test_a_number_that_is_no_truth_value_is_refused(refused, text: str) -> None:
+def test_a_number_that_is_not_a_truth_value_is_refused(refused, text: str) -> None:
     refused(expression(text, x=np.array([True])), "OW404", "does not fit in BOOL")
 
 

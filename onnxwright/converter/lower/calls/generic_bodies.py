@@ -56,13 +56,18 @@ class SameBody:
         if wanted is not None:
             number = self.generic.const_value(_converted(node, a))
             return number is not None and _same_number(number, wanted)
-        if node is None or other is None:
-            return node is other and a.name == b.name
-        if node.op_type == "CastLike" and other.op_type != "CastLike":
+        kept = "" if other is None else other.op_type
+        if node is not None and node.op_type == "CastLike" and kept != "CastLike":
             # A number whose value only a run knows.
             self.likes.append((node.inputs[1], b))
-            self.todo.append((node.inputs[0], other.inputs[0] if other.op_type == "Cast" else b))
+            self.todo.append((node.inputs[0], other.inputs[0] if other and kept == "Cast" else b))
             return True
+        if node is not None and node.op_type == "Cast" and kept != "Cast":
+            # What has the type already is not converted.
+            self.todo.append((node.inputs[0], b))
+            return DType(node.attributes["to"].as_int()) is _dtype(self.typed, b)
+        if node is None or other is None:
+            return node is other and a.name == b.name
         if (node.op_identifier(), len(node.inputs), len(node.outputs)) != (
             other.op_identifier(), len(other.inputs), len(other.outputs),
         ) or list(node.attributes) != list(other.attributes):  # fmt: skip
