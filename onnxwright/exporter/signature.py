@@ -76,13 +76,17 @@ def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
 
 
 def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
-    """The results of a program, in order."""
+    """The results of a program, in order; a parameter that is written is as a buffer."""
     found = []
     for spec in program.graph_signature.output_specs:
         constant = isinstance(spec.arg, ConstantArgument)
+        is_written = spec.kind is getattr(OutputKind, "PARAMETER_MUTATION", None)  # from 2.9 on
         found.append(
             ProgramOutput(
-                spec.kind, spec.target or "", constant, spec.arg.value if constant else None
+                OutputKind.BUFFER_MUTATION if is_written else spec.kind,
+                spec.target or "",
+                constant,
+                spec.arg.value if constant else None,
             )
         )
     return found

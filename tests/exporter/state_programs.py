@@ -1,7 +1,8 @@
 """Programs that keep state: what they are, where it is, and what an export makes of them.
 
 Each makes a module, and gives what holds its state.  `outcome` is "right" (over several calls),
-"reported" (right as of the state at export, with OW839) or a code of a refusal.
+"output" (a further output of the model: `test_mutation.py`), "reported" (right as of the state at
+export, with OW839) or a code of a refusal.
 """
 
 from __future__ import annotations
@@ -661,7 +662,7 @@ def list_of_the_module() -> Made:
 
 
 @module_program(
-    "reported", lambda: {"sum": torch.nn.Buffer(torch.zeros(()))}, lambda held: float(held.sum)
+    "output", lambda: {"sum": torch.nn.Buffer(torch.zeros(()))}, lambda held: float(held.sum)
 )
 def buffer_replaced_on_a_side_and_written_to(self: Any, x: Any) -> Any:
     if x.sum() > 0:
@@ -671,10 +672,30 @@ def buffer_replaced_on_a_side_and_written_to(self: Any, x: Any) -> Any:
 
 
 @module_program(
-    "right", lambda: {"n": torch.nn.Buffer(torch.zeros(()))}, lambda held: held.n.clone()
+    "output", lambda: {"n": torch.nn.Buffer(torch.zeros(()))}, lambda held: held.n.clone()
 )
 def buffer(self: Any, x: Any) -> Any:
     self.n = self.n + 1
+    return x * self.n
+
+
+@module_program(
+    "reported",
+    lambda: {"one": torch.nn.Buffer(torch.zeros(3)), "two": torch.nn.Buffer(torch.ones(3))},
+    lambda held: (held.one.clone(), held.two.clone()),
+)
+def buffers_that_get_one_tensor(self: Any, x: Any) -> Any:
+    """The next call adds to both."""
+    self.one.add_(1)
+    self.one = self.two = x + self.two
+    return x * self.two
+
+
+@module_program(
+    "OW902", lambda: {"n": torch.nn.Buffer(torch.zeros(3))}, lambda held: held.n.clone()
+)
+def memory_of_a_buffer_set(self: Any, x: Any) -> Any:
+    self.n.data = self.n.data + x
     return x * self.n
 
 

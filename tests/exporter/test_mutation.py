@@ -241,6 +241,69 @@ def ReplacedBuffer(self, x):
     return before, self.last
 
 
+@PROGRAMS(_matrix)
+@module_with(lambda: {"last": nn.Buffer(torch.zeros(2, 3)), "older": nn.Buffer(torch.ones(2, 3))})
+def AssignedBuffers(self, x):
+    """What was read before keeps its values; one buffer gets those of another."""
+    before, first = self.last, self.last[0]
+    self.older, self.last = self.last, x + self.older
+    return before, first, self.last, self.older
+
+
+@PROGRAMS(_matrix, ops={"If": 1})
+@module_with(lambda: {"last": nn.Buffer(torch.zeros(2, 3))})
+def AssignedOnOneSide(self, x):
+    before = self.last
+    if x.sum() > 0:
+        self.last = before + x
+    return before, self.last
+
+
+@PROGRAMS(_matrix, ops={"Loop": 1})
+@module_with(lambda: {"last": nn.Buffer(torch.zeros(3))})
+def AssignedInALoop(self, x):
+    """A loop that may not run gives the buffer itself."""
+    while self.last.sum() < x.abs().sum():
+        self.last = self.last + 1
+    before = self.last
+    self.last = self.last * 0.5
+    return before
+
+
+@module_with(lambda: {"last": nn.Buffer(torch.zeros(2, 3))})
+def _Delay(self, x):
+    before = self.last
+    self.last = x + before
+    return before * 2
+
+
+@PROGRAMS(_matrix)
+@module_with(lambda: {"one": _Delay(), "two": _Delay()})
+def AssignedInParts(self, x):
+    return self.one(x) + self.two(x * 3)
+
+
+class PartByTwoNames(AssignedInParts):
+    """The buffer of the part is one input of the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.two = self.one
+
+
+PROGRAMS(_matrix)(PartByTwoNames)
+
+
+@PROGRAMS(_matrix)
+@module_with(lambda: {"scale": nn.Parameter(torch.ones(3))})
+def WrittenData(self, x):
+    """`.data` is the tensor itself: it is written, and decides."""
+    self.scale.data *= 2
+    if self.scale.data.sum() > 9:
+        x = x + 1
+    return x * self.scale
+
+
 @PROGRAMS(lambda: (randn(1, 4), torch.tensor([2])))
 @module_with(lambda: {"keys": nn.Buffer(torch.zeros(8, 4))})
 def Cache(self, key, position):
@@ -276,7 +339,7 @@ def test_a_program_that_writes_gives_what_torch_gives(program: Program) -> None:
         module(*args)
     for name, value in changed.items():
         if name.endswith(".new"):
-            equal(value, module.get_buffer(name.removesuffix(".new")))
+            equal(value, module.state_dict()[name.removesuffix(".new")])
         else:
             equal(value, args[0])
 
@@ -355,6 +418,34 @@ def test_views_are_looked_up_in_proportion_to_nodes(monkeypatch: pytest.MonkeyPa
     program = ow.export(model, (x,))
     assert torch.equal(program(x), model(x))
     assert len(calls) < 40 * 60
+
+
+def test_a_written_parameter_is_after_the_results() -> None:
+    @module_with(lambda: {"w": nn.Parameter(torch.ones(3))})
+    def Model(self, x):
+        with torch.no_grad():
+            self.w.mul_(2)
+        return x * self.w
+
+    program = ow.export(Model(), (torch.ones(3),), capture="non-strict")
+    assert program(torch.ones(3)).tolist() == [2, 2, 2]
+    assert [str(one.name) for one in program.model.graph.outputs][1:] == ["w.new"]
+
+
+@module_with(lambda: {"whole": nn.Buffer(torch.zeros(3))})
+def _Overlapping(self, x):
+    self.part.add_(1)
+    return x * self.whole
+
+
+def test_a_write_to_a_part_of_another_tensor_is_named() -> None:
+    model = _Overlapping()
+    model.part = nn.Buffer(model.whole[1:])
+    with pytest.raises(errors.ExportError, match=r"OW843.*\n.*test_mutation.py"):
+        ow.export(model, (torch.ones(3),))
+    model.part = nn.Buffer(torch.zeros(6)[3:])
+    model.whole = nn.Buffer(torch.zeros(3))
+    assert ow.export(model, (torch.ones(3),))(torch.ones(3)).tolist() == [0, 0, 0]
 
 
 REPLACED: dict[str, Any] = {

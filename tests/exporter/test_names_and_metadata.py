@@ -123,6 +123,16 @@ def test_full_metadata_names_modules_nodes_and_lines() -> None:
     assert held["pkg.torch.export.graph_signature.InputSpec.kind"] == "PARAMETER"
 
 
+def test_metadata_has_no_addresses() -> None:
+    """Python writes a function as text with the place of its object."""
+    model = module_with(dict)(lambda self, x, y: x[: torch.sym_min(len(x), len(y))] + 1)()
+    sizes = {"x": {0: Dim("n")}, "y": {0: Dim("m")}}
+    program = ow.export(model, (torch.ones(4), torch.ones(3)), dynamic_shapes=sizes)
+    texts = [text for node in program.model.graph for text in node.metadata_props.values()]
+    assert any("sym_min" in text for text in texts)
+    assert not any(" at 0x" in text for text in texts)
+
+
 def _decides(x: Any) -> Any:
     return x + 1 if x.sum() > 0 else x - 1
 

@@ -255,6 +255,8 @@ ELSEWHERE = {
     "test_torch_func.py": "torch.*forward_ad",
     "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
     "test_decisions_by_sizes.py": "torch._subclasses.fake_impls._view_meta",
+    "test_mutation.py": "torch.export._trace.*",
+    "test_state_programs.py": "torch.Tensor.data.*",
     "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",

@@ -317,19 +317,18 @@ class CaughtError(Diagnostic):
 
 
 class SharedWrite(Diagnostic):
-    """A side of a decision writes to one of two tensors of the model that share memory."""
+    """A model writes to one of two of its tensors that share memory."""
 
     code = "OW843"
-    title = (
-        "this decision depends on a tensor, and writes to one of two tensors of the model that "
-        "share memory"
-    )
-    label = "decided by a value"
+    title = "{what} writes to one of two tensors of the model that share memory"
+    label = "{marked}"
     help = (
         "take the view where it is needed, `part = self.whole[1:]`, or write to a copy: "
         "`x = x.clone()` before, or `x = x + 1` for `x += 1`"
     )
     error = ExportError
+    what: str = "this decision depends on a tensor, and"
+    marked: str = "decided by a value"
 
 
 class ListOfRunTimeLength(Diagnostic):

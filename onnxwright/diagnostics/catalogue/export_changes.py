@@ -133,3 +133,13 @@ class UsedUpByExport(Diagnostic):
     )
     error = ExportError
     kind: str
+
+
+class OtherMemory(Diagnostic):
+    """The program gives a tensor the memory of another one, by `.data`."""
+
+    code = "OW902"
+    title = "this line sets `.data` of a tensor, and no operator gives a tensor other memory"
+    label = "set here"
+    help = "write the values, `x.data.copy_(y)`, or assign the tensor, as `self.buffer = y`"
+    error = ExportError

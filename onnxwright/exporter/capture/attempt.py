@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
-from onnxwright.exporter.capture.control.errors import IteratorTakenError
+from onnxwright.exporter.capture.control.errors import IteratorTakenError, OtherMemoryError
 from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.inputs.captured_sizes import (
@@ -184,6 +184,8 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
     except IteratorTakenError as error:
         span = span_of_error(error) or user_span()
         fail(export_changes.UsedUpByExport(kind=error.kind, span=span))
+    except OtherMemoryError as error:
+        fail(export_changes.OtherMemory(span=span_of_error(error) or user_span()))
     if not isinstance(program, ExportedProgram):
         checks.raise_bad_argument(
             "capture",

@@ -6,20 +6,23 @@ buffers in the program.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import OutputKind
 from torch.fx import GraphModule
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
-from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
-from onnxwright.exporter.places import line_of
-from onnxwright.exporter.torch_internals import FakeTensor, pytree
+from onnxwright.exporter.capture.source.functional import written_arguments
+from onnxwright.exporter.capture.source.memory import memory_of
+from onnxwright.exporter.places import line_of, span_of
+from onnxwright.exporter.torch_internals import pytree
 
 
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -44,37 +47,63 @@ def warn_changes(changes: Sequence[Change]) -> None:
 
 
 def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:
-    """The program, in which constants that are buffers under another name are the buffers.
+    """The program, in which buffers and constants that are one tensor are one input.
 
     A module that reaches a buffer by another way, as one that holds a cache and registers its
-    tensors, is captured with the same tensor twice: what is written to one is not seen in the
-    other.
+    tensors, or that has a part by two names, is captured with the same tensor twice: what is
+    written to one is not seen in the other.
 
     Returns:
-        A new program; the one that was given if no constant is a buffer.
+        A new program; the one that was given if there is nothing to join.
+
+    Raises:
+        ExportError: the program writes to a tensor that shares memory with another one (OW843).
     """
     signature = program.graph_signature
-    if not any(s.kind is InputKind.CONSTANT_TENSOR for s in signature.input_specs):
+    inputs = {spec.arg.name: spec for spec in signature.input_specs}
+    nodes = [n for n in program.graph.nodes if n.name in inputs]
+    homes = {memory_of(n): n.name for n in nodes if memory_of(n)}
+    writes = [
+        (homes[memory_of(written)], node)
+        for node in program.graph.nodes
+        for written in written_arguments(node)
+        if memory_of(written) in homes
+    ]
+    changed = {s.target for s in signature.output_specs if s.kind is OutputKind.BUFFER_MUTATION}
+    first: dict[Any, str] = {}
+    for name in [*(n for n in inputs if inputs[n].target in changed), *(n for n, _ in writes)]:
+        key = _memory(program, inputs[name].target)
+        if key is not None:
+            first.setdefault(key, name)
+    if not first:
         return program
-    buffers: dict[Any, str] = {}
-    for spec in signature.input_specs:
-        if spec.kind is InputKind.BUFFER:
-            key = _memory(program, spec.target)
-            if key is not None:
-                buffers.setdefault(key, spec.arg.name)
-    other = {}
-    for spec in signature.input_specs:
-        if spec.kind is InputKind.CONSTANT_TENSOR:
-            buffer = buffers.get(_memory(program, spec.target))
-            if buffer is not None:
-                other[spec.arg.name] = buffer
+    memory = {name: _memory(program, spec.target) for name, spec in inputs.items()}
+    other = {
+        name: first[key] for name, key in memory.items()
+        if key in first and name != first[key] and inputs[name].target not in changed
+    }  # fmt: skip
+    _check_writes(writes, {n: key for n, key in memory.items() if key and n not in other})
     return _joined(program, other) if other else program
+
+
+def _check_writes(writes: list[tuple[str, Any]], memory: dict[str, Any]) -> None:
+    """Refuse a write to a tensor of the model of which another one has a part."""
+    parts = {}
+    for name, (start, dtype, shape, strides) in memory.items():
+        last = sum((size - 1) * step for size, step in zip(shape, strides))
+        parts[name] = (start, start + (last + 1) * dtype.itemsize)
+    for name, node in writes:
+        start, end = parts.get(name, (0, 0))
+        if any(b < end and start < e for other, (b, e) in parts.items() if other != name):
+            fail(
+                messages.SharedWrite(what="this line", marked="written to here", span=span_of(node))
+            )
 
 
 def _memory(program: ExportedProgram, target: str | None) -> Any:
     """Where the elements of a tensor of a program are; None where that is not known."""
     tensor = program.state_dict.get(target, program.constants.get(target))
-    if not isinstance(tensor, torch.Tensor) or isinstance(tensor, FakeTensor):
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return None
     if tensor.device.type == "meta" or tensor.layout is not torch.strided or not tensor.numel():
         return None
@@ -95,5 +124,8 @@ def _joined(program: ExportedProgram, other: dict[str, str]) -> ExportedProgram:
     signature = type(old)(input_specs=kept, output_specs=list(old.output_specs))
     made = GraphModule(program.graph_module, graph)
     made.meta = dict(program.graph_module.meta)
-    updated: ExportedProgram = program._update(made, signature)
+    with warnings.catch_warnings():
+        # PyTorch's own class of specifications says this of each copy.
+        warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+        updated: ExportedProgram = program._update(made, signature)
     return updated

@@ -65,7 +65,7 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch as the first handler that it concerns says."""
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == "__get__":
+        if getattr(func, "__name__", "") == "__get__" and func not in self._by_function:
             return func(*args, **kwargs)  # an attribute of a tensor is read: no operator runs
         first, place = self._first, self._place(func, args, kwargs)
         if place is None:

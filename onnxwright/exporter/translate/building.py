@@ -15,7 +15,7 @@ from onnxwright.atenlib.complexes import Complex, pack
 from onnxwright.exporter.capture.held_state import with_buffers_joined
 from onnxwright.exporter.capture.inputs.cache_names import cache_inputs, cache_outputs
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
-from onnxwright.exporter.places import target_name
+from onnxwright.exporter.places import operator_text, target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.signature import (
     MUTATIONS,
@@ -194,7 +194,7 @@ class _Builder:
 
     def _watch(self, node: Any, result: Any, before: int) -> None:
         made = self.t.recorder.scope.nodes[before:]
-        self.counts.append((node.name, str(node.target), len(made)))
+        self.counts.append((node.name, operator_text(node.target), len(made)))
         if self.every and len(self.t.recorder.scopes) == 1:
             self.every_result.append((node, result))
         self.notes.write(node, made)

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from torch.export import ExportedProgram
 
 from onnxwright.diagnostics.file_owners import path_in_project
+from onnxwright.exporter.places import operator_text
 from onnxwright.exporter.signature import ProgramInput, ProgramOutput
 from onnxwright.ir.builder import ORIGIN
 
@@ -54,9 +55,10 @@ class Notes:
         namespace, kinds, paths = self._of_module(node)
         props: dict[str, str] = {"namespace": namespace} if namespace else {}
         if self.level == "full":
+            operator = operator_text(node.target)
             props = {
-                "namespace": f"{namespace}{node.name}: {node.target}",
-                _CLASSES: repr([*kinds, str(node.target)]),
+                "namespace": f"{namespace}{node.name}: {operator}",
+                _CLASSES: repr([*kinds, operator]),
                 _SCOPES: repr([*paths, node.name]),
                 _NODE: node.format_node() or "",
             }

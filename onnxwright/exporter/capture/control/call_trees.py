@@ -310,17 +310,17 @@ def _runtime_name(node: ast.expr) -> str | None:
 
 def without_defaults(args: ast.arguments) -> ast.arguments:
     """Parameters without defaults and annotations: the function object keeps its own."""
-    bare = [
-        [ast.copy_location(ast.arg(p.arg), p) for p in part]
-        for part in (args.posonlyargs, args.args, args.kwonlyargs)
-    ]
+
+    def bare(parameter: ast.arg) -> ast.arg:
+        return ast.copy_location(ast.arg(parameter.arg), parameter)
+
     return ast.arguments(
-        posonlyargs=bare[0],
-        args=bare[1],
-        vararg=ast.arg(args.vararg.arg) if args.vararg else None,
-        kwonlyargs=bare[2],
-        kw_defaults=[None for _ in bare[2]],
-        kwarg=ast.arg(args.kwarg.arg) if args.kwarg else None,
+        posonlyargs=list(map(bare, args.posonlyargs)),
+        args=list(map(bare, args.args)),
+        vararg=bare(args.vararg) if args.vararg else None,
+        kwonlyargs=list(map(bare, args.kwonlyargs)),
+        kw_defaults=[None for _ in args.kwonlyargs],
+        kwarg=bare(args.kwarg) if args.kwarg else None,
         defaults=[],
     )
 

@@ -35,6 +35,13 @@ class IteratorTakenError(UnseenChangeError):
         super().__init__(f"a {kind} of before the export is used up by it", kind)
 
 
+class OtherMemoryError(CaptureStoppedError):
+    """A tensor is given the memory of another one, `x.data = y`, which no operator does."""
+
+    def __init__(self) -> None:
+        super().__init__("`.data` of a tensor is set")
+
+
 class OpaqueCallError(UnseenChangeError):
     """A function that cannot be converted is given an object that it may change.
 

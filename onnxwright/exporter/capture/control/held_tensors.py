@@ -24,12 +24,12 @@ class HeldTensors:
     would have happened once before the program runs for the first time.
 
     Args:
-        others: tensors whose numbers are not kept.
+        others: tensors whose numbers are not kept, also where another tensor shares them.
     """
 
     def __init__(self, module: torch.nn.Module, others: Collection[torch.Tensor] = ()) -> None:
-        left_out = set(map(id, others))
-        found = [t for t in _held_tensors(module) if id(t) not in left_out]
+        left_out = set(map(_start, others))
+        found = [t for t in _held_tensors(module) if _start(t) not in left_out]
         self._kept = [(tensor, tensor.detach().clone()) for tensor in found]
 
     def restore(self) -> None:
@@ -43,9 +43,9 @@ class HeldTensors:
 def _held_tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
     """Real tensors in the attributes, containers and closures of a module.
 
-    Of tensors that are registered, or share memory with one that is, those of one element.
+    Of tensors that are registered, those of one element.
     """
-    registered = {_start(t) for t in (*module.parameters(), *module.buffers())}
+    registered = {id(t) for t in (*module.parameters(), *module.buffers())}
     seen: set[int] = set()
     waiting: list[Any] = [module]
     while waiting and len(seen) < _MOST:
@@ -56,7 +56,7 @@ def _held_tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
         if isinstance(one, torch.Tensor):
             is_real = type(one) is torch.Tensor and one.device.type == "cpu"
             if is_real and one.layout is torch.strided and one.numel() <= _MOST_ELEMENTS:
-                if one.numel() == 1 or _start(one) not in registered:
+                if one.numel() == 1 or id(one) not in registered:
                     yield one
         elif isinstance(one, dict):
             waiting += [v for v in one.values() if _may_hold(v)]

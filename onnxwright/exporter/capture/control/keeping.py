@@ -24,7 +24,6 @@ from onnxwright.exporter.capture.control.places import (
     Cell,
     Elements,
     Items,
-    ModuleAttribute,
     Place,
     Variable,
     is_array,
@@ -149,8 +148,6 @@ def _add_changes(
             continue
         if isinstance(place, Variable) and isinstance(write.after, ModuleType):
             continue  # an import
-        if isinstance(place, ModuleAttribute) and place.is_buffer(write.before, write.after):
-            continue  # its new value is a further output of the model
         for name, before, after in _parts(write, names):
             texts = _texts(described(before), described(after))
             if name not in reported:

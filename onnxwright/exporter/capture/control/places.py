@@ -168,10 +168,6 @@ class ModuleAttribute(Place):
         """As of any place."""
         return all(map(is_same, one, two))
 
-    def is_buffer(self, *values: Any) -> bool:
-        """Whether it was a buffer at some times, by what `read` gave then."""
-        return all(value[2] is not MISSING for value in values)
-
 
 class Items(Place):
     """The items of a container."""

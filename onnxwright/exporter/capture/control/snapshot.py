@@ -148,6 +148,8 @@ class Snapshot(Reached):
                 dotted = f"{kept.name}.{name}" if kept.name else str(name)
                 place = _Named(kept.owner, dotted)
             _give_back(kept, name, one)
+            if _is_left(kept, one, two):
+                continue
             if not is_same(one, two) and not _is_copy(one, two) and (one is not MISSING or traced):
                 found.append(Write(place, one, two, _NOWHERE))
         return found
@@ -176,6 +178,13 @@ def _is_put_back(kept: Kept, one: Any, two: Any) -> bool:
     held = kept.items.owner
     is_variable = held is kept.owner or held is getattr(kept.owner, "__dict__", ...)
     return one is not MISSING or not is_variable or _is_data(two)
+
+
+def _is_left(kept: Kept, one: Any, two: Any) -> bool:
+    """Whether a parameter or a buffer is PyTorch's stand-in for it, which a failed call left."""
+    registered = [getattr(kept.owner, n, None) for n in ("_parameters", "_buffers")]
+    is_of_module = any(kept.items.owner is names for names in registered)
+    return is_of_module and isinstance(one, torch.Tensor) and isinstance(two, FakeTensor)
 
 
 def _others_run() -> bool:

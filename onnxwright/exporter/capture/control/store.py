@@ -140,7 +140,7 @@ class Store:
         self.on_opaque: Callable[..., None] | None = None
         self.on_read: Callable[[Any, str], None] | None = None
         self._logs: list[_Log] = [{}]
-        self._settled: list[Write] = []
+        self._settled: list[Write] | None = None
         self.functions: dict[CodeType, FunctionType] = {}
         self.read_names: set[str] = set()
         self.memo: dict[Any, Any] = {}
@@ -224,9 +224,16 @@ class Store:
         """Remember what the capture wrote so far, before others put it back.
 
         PyTorch compares the attributes of the module with those of before, item by item: lists
-        of a run-time length have their items of before again.
+        of a run-time length have their items of before again.  What holds what it held is as
+        PyTorch has it while it traces, and its own to put back.
         """
-        self._settled = _writes(self._logs[0])
+        if self._settled is not None:
+            return
+        log = self._logs[0]
+        self._settled = _writes(log)
+        changed = {write.place.key for write in self._settled}
+        for key in [key for key in log if key not in changed]:
+            del log[key]
         for write in self._settled:
             if is_rows(write.after):
                 write.place.put(write.before)
@@ -244,15 +251,15 @@ class Store:
         for log in self._logs[:0:-1]:
             _put_back(log)
         ran = [f for f in self.functions.values() if not self._is_made(f)]
-        found = _taken_back(self._logs[0], roots, ran, self._settled, old)
-        self._logs, self._settled = [{}], []
+        found = _taken_back(self._logs[0], roots, ran, self._settled or (), old)
+        self._logs, self._settled = [{}], None
         return found
 
     def put_back(self) -> None:
         """Give all places back what they held at first, those of objects made since, too."""
         for log in reversed(self._logs):
             _put_back(log)
-        self._logs, self._settled = [{}], []
+        self._logs, self._settled = [{}], None
         for kept in (self.memo, self.copies, self.made, self.getters):
             kept.clear()
         # What held PyTorch's stand-in for a tensor, as that run began to write, holds it again.

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.replacements import (
+    assigned_buffers,
     attention_masks,
     extremes,
     fakes,
@@ -218,6 +219,12 @@ _TABLES: tuple[Change, ...] = (
 )
 _NON_STRICT: tuple[Change, ...] = (
     Change(
+        target="torch.export._trace.register_buffer_assignment_hook",
+        make=assigned_buffers.assigned_at_the_end,
+        reason="it copies the new value over what was read from the buffer, and of the root only",
+        upstream="`copy_` is put before the output node, for the `_buffers` of the root",
+    ),
+    Change(
         target="transformers.cache_utils.Cache.is_compileable",
         make=static_caches.masks_at_any_length,
         needs="transformers.masking_utils",
@@ -360,6 +367,20 @@ _ALIASES: tuple[Substitute, ...] = tuple(
         ("torch.dropout", substitutes.dropout_operator),
     )
 )
+_DATA: tuple[Substitute, ...] = (
+    Substitute(
+        target="torch.Tensor.data.__get__",
+        function=torch.Tensor.detach,
+        reason="a decision by a value of it is about a tensor without values",
+        upstream="`variable_data` is no operator: no mode sees it",
+    ),
+    Substitute(
+        target="torch.Tensor.data.__set__",
+        function=substitutes.data_set,
+        reason="what is set is lost, without a word",
+        upstream="`set_data` is no operator: no mode sees it",
+    ),
+)
 _DECIDING: tuple[Substitute, ...] = (
     *(
         Substitute(
@@ -392,7 +413,7 @@ _DECIDING: tuple[Substitute, ...] = (
     ),
 )
 FUNCTIONS: dict[str, tuple[Substitute, ...]] = {
-    "non-strict": _INTEGERS + _ALIASES,
+    "non-strict": _INTEGERS + _ALIASES + _DATA,
     "substitutes": _DECIDING,
 }
 """Way to capture -> the functions of torch that are others in it."""

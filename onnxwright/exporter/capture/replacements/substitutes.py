@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.control.errors import OtherMemoryError
 from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
 
@@ -29,6 +30,20 @@ def dropout(
 def dropout_operator(input: Any, p: float, train: bool) -> Any:  # noqa: A002 - torch's name
     """The same of `torch.dropout`."""
     return dropout(input, p, train)
+
+
+def data_set(tensor: Any, value: Any) -> None:
+    """`x.data = y`, where `y` is `x` itself after an operator in place, as in `x.data += 1`.
+
+    Raises:
+        OtherMemoryError: it is another tensor.
+    """
+    one, two = (
+        (t.untyped_storage()._cdata, str((t.dtype, t.shape, t.stride(), t.storage_offset())))
+        for t in (tensor, value)
+    )
+    if one != two:
+        raise OtherMemoryError
 
 
 def equal(input: Any, other: Any) -> Any:  # noqa: A002 - as above

@@ -1,0 +1,124 @@
+"""Buffers that a module assigns: at the end of its call the buffer of before gets the new value.
+
+`self.b = y` is a write into the buffer in the program, whichever module has it: a write is an
+output of the program, and tensors that were read from the buffer before keep what they held.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+from onnxwright.exporter.capture.control.store import current
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.source.memory import aliases, node_of
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
+
+_Buffers = dict[str, Any]
+
+
+def assigned_at_the_end(changes: Changes, _: Any) -> None:
+    """Write assigned buffers at the end, in the place of PyTorch, which copies those of the root.
+
+    Args:
+        changes: undo it.
+    """
+    changes.attribute(torch.export._trace, "register_buffer_assignment_hook", _Hooks)
+
+
+class _Hooks:
+    """Hooks around the call of a module that is traced.
+
+    Args:
+        root: the module.
+    """
+
+    def __init__(self, root: torch.nn.Module, _: Any) -> None:
+        self._root = root
+        # In the call that is traced, each buffer has memory of its own.
+        held = {id(one._buffers): one._buffers for one in root.modules()}
+        count = Counter(map(_memory, (b for names in held.values() for b in names.values())))
+        self._shared = {
+            (number, name) for number, names in held.items() for name, b in names.items()
+            if count[_memory(b)] > 1
+        }  # fmt: skip
+        self._before: list[dict[int, tuple[_Buffers, _Buffers]]] = []
+        before = root.register_forward_pre_hook(self._begin, prepend=True)
+        after = root.register_forward_hook(self._end)
+        self._handles = (before, after)
+
+    def remove(self) -> None:
+        """Remove them."""
+        for handle in self._handles:
+            handle.remove()
+
+    def _begin(self, *_: Any) -> None:
+        held = (one._buffers for one in self._root.modules())
+        self._before.append({id(names): (names, dict(names)) for names in held})
+
+    def _end(self, _: Any, __: Any, results: Any) -> Any:
+        held = self._before.pop()
+        if self._before or not any(_assigned(*one) for one in held.values()):
+            return results  # a call within the call, or nothing to do
+        places = Counter(_memory(b) for names, _ in held.values() for b in names.values())
+        assigned = [
+            (names, name, old, new)
+            for names, before in held.values()
+            for name, old, new in _assigned(names, before)
+            # Else the next call writes to one tensor by two names, or this one takes one apart.
+            if places[_memory(new)] == 1 and (id(names), name) not in self._shared
+        ]
+        olds = {_memory(old) for *_, old, _ in assigned}
+        results = _with_copies(results, olds)
+        news = _with_copies([new for *_, new in assigned], olds)
+        for (names, name, old, _), new in zip(assigned, news):
+            _write(old, new)
+            names[name] = old
+        store = current()
+        if store is not None:
+            store.settle()
+        return results
+
+
+def _assigned(names: _Buffers, before: _Buffers) -> Iterator[tuple[str, Any, Any]]:
+    """The names of buffers that are others now, and the tensors of before and now."""
+    for name, old in before.items():
+        new = names.get(name)
+        if new is not old and isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
+            yield name, old, new
+
+
+def _memory(tensor: Any) -> Any:
+    """What tensors have in common that share memory; another object for anything else."""
+    if isinstance(tensor, FakeTensor) and tensor.layout is torch.strided:
+        return tensor.untyped_storage()._cdata
+    return object()
+
+
+def _with_copies(values: Any, memory: set[Any]) -> Any:
+    """Tensors in lists and the like, with copies of those that are, or may be, in some memory."""
+    chosen = {_memory(alias.node.meta.get("val")) for alias in aliases().every}
+    leaves, spec = pytree.tree_flatten(values)
+    copied = [_memory(leaf) in memory | chosen for leaf in leaves]
+    if not any(copied):
+        return values
+    pairs = zip(leaves, copied)
+    return pytree.tree_unflatten([x.clone() if is_copied else x for x, is_copied in pairs], spec)
+
+
+def _write(buffer: Any, value: Any) -> None:
+    """Write a tensor into a buffer; what does not fit is in the graph alone, and refused later."""
+    forms = [(t.dtype, [str(n) for n in t.shape]) for t in (buffer, value)]
+    if forms[0] == forms[1]:
+        with torch.no_grad():
+            buffer.copy_(value.detach())
+        return
+    mode = get_proxy_mode()
+    assert mode is not None
+    nodes = [node_of(mode.tracer, t) for t in (buffer, value)]
+    made = mode.tracer.graph.call_function(torch.ops.aten.copy_.default, tuple(nodes))
+    made.meta = nodes[1].meta if nodes[1] is not None else {}
