@@ -270,6 +270,19 @@ def AssignedInALoop(self, x):
     return before
 
 
+@PROGRAMS(_matrix)
+@module_with(lambda: {"one": nn.Buffer(torch.zeros(3)), "two": nn.Buffer(torch.ones(3))})
+def AssignedAndListed(self, x):
+    """The items of the list are buffers of before, which the end of the call writes to."""
+    found = []
+    for row in x:
+        if row.sum() > 0:
+            self.one, self.two = self.two, self.one + row
+        found.append(self.one)
+    self.two = x[0]
+    return torch.stack(found)
+
+
 @module_with(lambda: {"last": nn.Buffer(torch.zeros(2, 3))})
 def _Delay(self, x):
     before = self.last

@@ -111,14 +111,13 @@ def _with_copies(values: Any, memory: set[Any]) -> Any:
 
 
 def _write(buffer: Any, value: Any) -> None:
-    """Write a tensor into a buffer; what does not fit is in the graph alone, and refused later."""
-    forms = [(t.dtype, [str(n) for n in t.shape]) for t in (buffer, value)]
-    if forms[0] == forms[1]:
-        with torch.no_grad():
-            buffer.copy_(value.detach())
-        return
+    """Add a write of a tensor into a buffer to the graph, after all that reads the buffer."""
     mode = get_proxy_mode()
     assert mode is not None
-    nodes = [node_of(mode.tracer, t) for t in (buffer, value)]
-    made = mode.tracer.graph.call_function(torch.ops.aten.copy_.default, tuple(nodes))
-    made.meta = nodes[1].meta if nodes[1] is not None else {}
+    source = node_of(mode.tracer, value)
+    if source is None or source.op == "placeholder":  # nothing computed it: it has no line
+        source = node_of(mode.tracer, value.clone())
+    assert source is not None
+    nodes = (node_of(mode.tracer, buffer), source)
+    made = mode.tracer.graph.call_function(torch.ops.aten.copy_.default, nodes)
+    made.meta = source.meta
