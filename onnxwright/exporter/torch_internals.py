@@ -12,6 +12,7 @@ from torch._higher_order_ops.flex_attention import math_attention
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses import fake_impls
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.export import _trace as tracing
 from torch.export.dynamic_shapes import _combine_args as combined_arguments
 from torch.export.dynamic_shapes import _tree_map_with_path as mapped_with_path
 from torch.utils import _pytree as pytree
@@ -62,6 +63,7 @@ PRIVATE: dict[str, str] = {
     "torch.ao.quantization.fx._decomposed": "registers operators of quantized programs",
     "torch.compiler._is_exporting_flag": "why a model differs from its module",
     "torch.export._draft_export": "what a draft assumes",
+    "torch.export._trace": "attributes and buffers that a module assigns",
     "torch.export.dynamic_shapes._DimHint": "the kinds of dynamic dimensions",
     "torch.export.dynamic_shapes._combine_args": "arguments by the names of parameters",
     "torch.export.dynamic_shapes._tree_map_with_path": "dynamic shapes of nested inputs",
@@ -104,4 +106,5 @@ __all__ = [
     "math_attention",
     "pytree",
     "size_functions",
+    "tracing",
 ]  # fmt: skip

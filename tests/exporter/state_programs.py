@@ -19,6 +19,7 @@ import itertools
 import operator
 import os
 import queue
+import random
 import struct
 import types
 from collections.abc import Callable
@@ -338,6 +339,51 @@ def set_of_numbers(kept: Any, x: Any) -> Any:
 @keeping(lambda: itertools.count(1), "reported", "OW887", "OW887", look=repr)
 def itertools_count(kept: Any, x: Any) -> Any:
     return x + next(kept)
+
+
+@keeping(lambda: random.Random(0), "reported", "OW887", look=lambda kept: kept.getstate())
+def random_numbers(kept: Any, x: Any) -> Any:
+    return x * kept.random()
+
+
+class _OfClasses(type):
+    """A class of classes, with a property."""
+
+    @property
+    def count(cls) -> int:
+        return cls.kept
+
+    @count.setter
+    def count(cls, value: int) -> None:
+        cls.kept = value
+
+
+@keeping(
+    lambda: _OfClasses("Counted", (), {"kept": 0}),
+    "reported",
+    "reported",
+    look=lambda kept: kept.kept,
+)
+def property_of_a_class(kept: Any, x: Any) -> Any:
+    kept.count += 1
+    return x * kept.count
+
+
+def _totals() -> Any:
+    total = 0
+    while True:
+        total += yield total
+
+
+def _begun() -> Any:
+    made = _totals()
+    next(made)
+    return made
+
+
+@keeping(_begun, "OW898", "OW887", look=lambda kept: kept.gi_frame.f_locals["total"])
+def generator_that_is_sent_values(kept: Any, x: Any) -> Any:
+    return x * kept.send(1)
 
 
 @keeping(lambda: itertools.cycle([1.0, 2.0, 3.0]), "reported", "OW887", look=lambda kept: None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -191,7 +191,7 @@ def _of_method(store: Store, f: MethodType) -> Any:
     name = getattr(inner, "__name__", "")
     if name in MUTATORS and has_items(owner):
         store.note(Items(owner))
-    elif store.depth and has_state(owner):
+    elif has_state(owner):
         store.note(InnerState(owner))
     elif inner is _APPLY and store.code_for is not None:
         return _apply_of(owner)
@@ -218,7 +218,9 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
         return _apply_of(owner) if is_apply and store.code_for else _of_opaque(store, f)
     elif name == "__next__":
         return own_iterator(store, owner).__next__
-    elif store.depth and has_state(owner):
+    elif isinstance(owner, GeneratorType):  # `send` and the like
+        return getattr(own_iterator(store, owner), name)
+    elif has_state(owner):
         store.note(InnerState(owner))
     return f
 
@@ -362,7 +364,7 @@ def _is_flat(value: Any) -> bool:
 
 def setter_of(owner: Any, name: str) -> Callable[..., Any] | None:
     """The function of the user that `owner.name = value` calls; None where Python stores."""
-    found = getattr(type(owner), name, None) if not isinstance(owner, type) else None
+    found = getattr(type(owner), name, None)
     if isinstance(found, property):
         return found.fset
     set_ = getattr(type(found), "__set__", None)
@@ -433,7 +435,7 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     iter: _iter,
     object.__setattr__: _registering(object.__setattr__),
     object.__delattr__: delete_attribute,
-    type.__setattr__: set_attribute,
+    type.__setattr__: _registering(type.__setattr__),
     torch.nn.Module.__setattr__: _registering(torch.nn.Module.__setattr__),
     torch.nn.Module.__delattr__: delete_attribute,
     torch.nn.Module.register_buffer: _registering(torch.nn.Module.register_buffer),

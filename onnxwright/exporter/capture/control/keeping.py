@@ -12,7 +12,6 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import torch
-from torch.export import _trace
 
 from onnxwright.exporter.capture.control.calls import convert_calls
 from onnxwright.exporter.capture.control.held_tensors import HeldTensors
@@ -33,6 +32,7 @@ from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
 from onnxwright.exporter.capture.control.store import Store, Write, open_store
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import tracing
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
@@ -107,7 +107,7 @@ def held_state_kept(
 def _settle_before_torch(changes: Changes, store: Store) -> None:
     """Note what was written before PyTorch itself sets attributes back, as its capture does."""
     name = "_detect_attribute_assignment"
-    original = getattr(_trace, name, None)
+    original = getattr(tracing, name, None)
     if original is None:
         return
 
@@ -119,7 +119,7 @@ def _settle_before_torch(changes: Changes, store: Store) -> None:
             finally:
                 store.settle()
 
-    changes.attribute(_trace, name, watched)
+    changes.attribute(tracing, name, watched)
 
 
 # -- what is reported ------------------------------------------------------------------------------

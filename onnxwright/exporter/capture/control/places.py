@@ -9,7 +9,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from types import CellType, GeneratorType, GetSetDescriptorType, MemberDescriptorType
+from types import CellType, FunctionType, GeneratorType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import torch
@@ -139,7 +139,9 @@ class Attribute(Place):
             _give(names, name, value)
         elif value is not MISSING:
             if self.read() is not value:  # not all that C holds can be set
-                object.__setattr__(owner, name, value)
+                own: Any = type(owner).__setattr__
+                is_written_in_python = isinstance(own, FunctionType)
+                (object.__setattr__ if is_written_in_python else own)(owner, name, value)
         elif hasattr(owner, name):
             object.__delattr__(owner, name)
 

@@ -181,15 +181,18 @@ def _special(store: Store, kind: type, name: str) -> Any:
 
 def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     """What reads an attribute by a function of the user; None where Python reads it."""
-    if issubclass(kind, (type, torch.Tensor)):
+    is_of_classes = issubclass(kind, type)  # of what they have, a property alone comes first
+    if issubclass(kind, torch.Tensor):
         return None
     every: Any = kind.__getattribute__
-    if type(every) is FunctionType and is_convertible(every):
+    if not is_of_classes and type(every) is FunctionType and is_convertible(every):
         return lambda owner: bound(every)(owner, name)
     inside = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
     if isinstance(inside, property):
         get = inside.fget
         return _calling(get) if isinstance(get, FunctionType) and is_convertible(get) else None
+    if is_of_classes:
+        return None
     if isinstance(inside, functools.cached_property):
         func: Any = inside.func
         return _cached_getter(inside, name) if is_convertible(func) else None

@@ -89,15 +89,18 @@ class Snapshot(Reached):
 
     def add(self, function: FunctionType) -> None:
         """Keep what a function reaches: globals, variables around it, defaults, attributes."""
+        self._function(function, of_module=False)
+        self._drain()
+
+    def _function(self, function: FunctionType, *, of_module: bool) -> None:
         names = function.__globals__
         if self.is_new(names):
             self.keep(Items(names), of_module=False, owner=names, name="")
             for name, value in list(names.items()):
                 is_imported = isinstance(value, type) and value.__module__ != names.get("__name__")
                 if not is_imported and not is_pythons(name):
-                    self.look(value, name, of_module=False)
-        self._function(function, of_module=False)
-        self._drain()
+                    self._waiting.append((value, name, False))
+        super()._function(function, of_module=of_module)
 
     def held(self) -> list[Any]:
         """The containers of before that the module reaches."""

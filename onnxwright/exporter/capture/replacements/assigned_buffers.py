@@ -16,7 +16,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.memory import aliases, node_of
-from onnxwright.exporter.torch_internals import FakeTensor, pytree
+from onnxwright.exporter.torch_internals import FakeTensor, pytree, tracing
 
 _Buffers = dict[str, Any]
 
@@ -27,7 +27,7 @@ def assigned_at_the_end(changes: Changes, _: Any) -> None:
     Args:
         changes: undo it.
     """
-    changes.attribute(torch.export._trace, "register_buffer_assignment_hook", _Hooks)
+    changes.attribute(tracing, "register_buffer_assignment_hook", _Hooks)
 
 
 class _Hooks:
@@ -101,9 +101,10 @@ def _memory(tensor: Any) -> Any:
 
 def _with_copies(values: Any, memory: set[Any]) -> Any:
     """Tensors in lists and the like, with copies of those that are, or may be, in some memory."""
-    chosen = {_memory(alias.node.meta.get("val")) for alias in aliases().every}
+    chosen = (a for a in aliases().every if not memory.isdisjoint(a.others.values()))
+    memory = memory | {alias.memory for alias in chosen}
     leaves, spec = pytree.tree_flatten(values)
-    copied = [_memory(leaf) in memory | chosen for leaf in leaves]
+    copied = [_memory(leaf) in memory for leaf in leaves]
     if not any(copied):
         return values
     pairs = zip(leaves, copied)
