@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -96,6 +97,45 @@ def test_an_error_that_the_model_catches_is_refused(
 ) -> None:
     with pytest.raises(ExportError, match=code):
         ow.export(as_module(function), (torch.ones(3),))
+
+
+def count(x):
+    return int((x > 0).sum())
+
+
+RAISING: dict[str, tuple[str, Callable[..., Any]]] = {
+    "item of a list": ("IndexError", lambda x: [1, 2, 3][count(x)]),
+    "item of a tensor": ("IndexError", lambda x: x[count(x)]),
+    "item of a dict": ("KeyError", lambda x: {1: 5, 2: 6}[count(x)]),
+    "last of some": ("IndexError", lambda x: [v for v in x if v > 0].pop()),
+    "first of some": ("IndexError", lambda x: [v for v in x if v > 0][0]),
+    "least of some": ("ValueError", lambda x: min([v for v in x if v > 0])),
+    "place": ("ValueError", lambda x: [1, 6, 3].index(count(x))),
+    "root": ("ValueError", lambda x: math.sqrt(x.sum().item())),
+    "exponential": ("ValueError", lambda x: math.exp(x.sum().item())),
+    "whole number": ("ValueError", lambda x: int((x.sum() / x.max()).item())),
+    "shift": ("ValueError", lambda x: 1 << (count(x) - 1)),
+    "steps": ("ValueError", lambda x: sum(range(0, 6, count(x)))),
+    "remainder": ("ZeroDivisionError", lambda x: 7 % count(x)),
+}
+"""What raises an error of Python for some values; the model computes on, or fails otherwise."""
+
+
+def caught(expression: Callable[..., Any]) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        try:
+            return x * expression(x)
+        except (LookupError, ValueError, ArithmeticError):
+            return x
+
+    return function
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_what_raises_for_some_values_is_refused_if_the_model_catches_it(name: str) -> None:
+    kind, expression = RAISING[name]
+    with pytest.raises(ExportError, match=f"OW862.*`{kind}`"):
+        ow.export(as_module(caught(expression)), (torch.ones(3),))
 
 
 def raised_again(x):

@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -39,7 +40,6 @@ from onnxwright.exporter.capture.source.list_calls import (
 )
 from onnxwright.exporter.capture.source.operators import chain, not_
 from onnxwright.exporter.capture.source.ordering import add, append, extreme, remove, sort, sorted_
-from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.session import current, refused_here
@@ -54,7 +54,7 @@ from onnxwright.exporter.capture.values.numbers import (
     stands_for_number,
 )
 from onnxwright.exporter.capture.values.one_of import each, settled
-from onnxwright.exporter.capture.values.texts import str_
+from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, str_
 
 
 def bool_(value: Any = False) -> Any:
@@ -111,7 +111,7 @@ def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> A
 def zip_items(function: Any, items: Any) -> Any:
     """`zip(*items)`: of a list of tuples the parts of all at each place."""
     if function is zip and isinstance(items, Rows) and not items.form.is_leaf:
-        refuse_handled(ValueError())  # without items there is nothing to unpack
+        may_raise(ValueError)  # without items there is nothing to unpack
         return made_here(iter(items.by_parts()))
     return builtin("zip", function)(*items)
 
@@ -124,6 +124,8 @@ def _filter(function: Any, items: Any) -> Any:
 def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
     """`int(x)` or `float(x)` of a size or of a value that is known at run time only."""
     value = args[0] if len(args) == 1 else None
+    if isinstance(value, TextOfNumber):
+        refuse_text()
     if isinstance(value, torch.Tensor):
         proxy = tracer().tensor_tracker.get(value)
         if proxy is None or proxy.constant is not None:
@@ -135,6 +137,8 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
         value = torch.sym_ite(value, 1, 0) if is_truth else value
     if not isinstance(value, (torch.SymInt, torch.SymFloat)) or value.node.constant is not None:
         return kind(*args)
+    if kind is int and isinstance(value, torch.SymFloat):
+        may_raise(ValueError, OverflowError)  # of NaN and of infinity
     found = torch.sym_int(value) if kind is int else torch.sym_float(value)
     session = current()
     if is_truth and kind is int and session is not None:
@@ -166,7 +170,7 @@ def next_(items: Any, *default: Any) -> Any:
     if default:
         return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
     if not found.is_sized:  # PyTorch takes the sizes of inputs for 1 or more
-        refuse_handled(StopIteration())
+        may_raise(StopIteration)
     return found.at(0)
 
 

@@ -8,6 +8,7 @@ import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.list_calls import part_of
 from onnxwright.exporter.capture.source.one_sided import refuse_name, refuse_names
@@ -34,6 +35,8 @@ def item(value: Any, index: Any) -> Any:
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
+    if is_unknown(index):
+        may_raise(KeyError if isinstance(value, dict) else IndexError)
     if session.numbers.has_types(index):
         common(index, lambda kind: kind is bool)  # an axis, not a place
     items = _items_of(value, index) if container and is_unknown(index) else None

@@ -11,6 +11,7 @@ import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.model_lines import model_span
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.columns import as_row
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import SYMBOLS
@@ -120,6 +121,7 @@ def index_of(values: Any, wanted: Any, *limits: Any) -> Any:
     numbers = numbers_of(values, wanted)
     if numbers is None or limits:
         return values.index(wanted, *limits)
+    may_raise(ValueError)
     return number(Rows.of_tensor(numbers).place_of_value(wanted))
 
 

@@ -12,6 +12,7 @@ from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
 from onnxwright.exporter.capture.source import ranges
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.comprehensions import listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -23,7 +24,6 @@ from onnxwright.exporter.capture.source.list_calls import (
     stacked,
 )
 from onnxwright.exporter.capture.source.list_writes import written
-from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.values.numbers import (
@@ -107,7 +107,7 @@ def remove(values: Any, wanted: Any) -> None:
     if numbers is None or isinstance(values, Rows):
         values.remove(wanted)
         return
-    refuse_handled(ValueError())
+    may_raise(ValueError)
     place = Rows.of_tensor(numbers).place_of_value(wanted)
     before = torch.arange(len(values) - 1) < place
     written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
@@ -135,6 +135,8 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
         one = len(values) == 1
         several = ranges.counted(values[0]) if one else None
         if several is not None and (key is not None or isinstance(values[0], Rows)):
+            if "default" not in options:
+                may_raise(ValueError)  # of no items
             return _of_several(values[0], several, key, greater, options)
         # What Python does not take raises Python's error.
         function(*([0],) if one else (0,) * len(values), **options)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.exporter.capture.control.handlers import handler_of
-from onnxwright.exporter.capture.source.errors import CaughtError
+from onnxwright.exporter.capture.source.caught import refuse_handled
 from onnxwright.exporter.capture.source.regions import Region
-from onnxwright.exporter.capture.source.session import refused_here
 from onnxwright.exporter.capture.source.state import State
 
 
@@ -40,15 +39,3 @@ def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
         state.write(before)
     if error is not None:
         refuse_handled(error)
-
-
-def refuse_handled(error: Exception) -> None:
-    """Refuse an error that Python raises for some values only, if the model catches it.
-
-    Raises:
-        CaughtError: an `except` of the model takes the error.
-    """
-    handler = handler_of(error)
-    if handler is not None:
-        with refused_here():
-            raise CaughtError(type(error).__name__, handler.line)

@@ -19,6 +19,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
     LazyIterator,
@@ -103,6 +104,7 @@ def range_(*args: Any) -> Any:
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     if is_unknown(step):
+        may_raise(ValueError)  # of 0
         # As many as fit, whichever sign the step has.
         ends = [_as_tensor(n) for n in (start, stop, step)]
         first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")

@@ -29,6 +29,7 @@ import torch
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.chosen_objects import note_item
 from onnxwright.exporter.capture.source.columns import (
     LEAF,
@@ -154,6 +155,7 @@ class Rows(List):
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
+            may_raise(IndexError)
             return self.at(index)
         if index.step is not None and (not isinstance(index.step, int) or index.step < 1):
             if (index.start, index.stop, index.step) != (None, None, -1):
@@ -328,6 +330,7 @@ class Rows(List):
         return item
 
     def __setitem__(self, index: Any, item: Any) -> None:
+        may_raise(IndexError)
         written(self, self.with_item_at(index, item))
 
     def __delitem__(self, index: Any) -> None:

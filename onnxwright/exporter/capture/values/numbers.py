@@ -20,11 +20,11 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.control.handlers import handler_of
-from onnxwright.exporter.capture.model_lines import model_line, model_span
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.errors import CannotRewriteError, CaughtError
+from onnxwright.exporter.capture.source.caught import may_raise
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.regions import tracer
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.values.picking import where
@@ -84,12 +84,14 @@ class Operation:
         spellings: the names of functions and methods of torch that stand for it.
         gives: what results are: "numbers", "floats", "truths", or "bits" where those of two truth
             values are truth values.
+        raises: the errors of Python for some values of the second operand.
     """
 
     python: Callable[..., Any]
     torch: Callable[..., Any]
     spellings: tuple[str, ...]
     gives: str = "numbers"
+    raises: tuple[type[Exception], ...] = ()
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -103,25 +105,39 @@ def _power(base: Any, exponent: Any) -> Any:
     return torch.pow(base, exponent)
 
 
+_BY_ZERO = (ZeroDivisionError,)
+
 OPERATIONS: dict[str, Operation] = {
     "add": Operation(operator.add, torch.add, ("add",)),
     "sub": Operation(operator.sub, torch.sub, ("sub", "subtract")),
     "mul": Operation(operator.mul, torch.mul, ("mul", "multiply")),
     "truediv": Operation(
-        operator.truediv, torch.true_divide, ("div", "divide", "true_divide", "truediv"), "floats"
+        operator.truediv,
+        torch.true_divide,
+        ("div", "divide", "true_divide", "truediv"),
+        "floats",
+        raises=_BY_ZERO,
     ),
-    "floordiv": Operation(operator.floordiv, torch.floor_divide, ("floor_divide", "floordiv")),
-    "mod": Operation(operator.mod, torch.remainder, ("remainder", "mod")),
-    "pow": Operation(operator.pow, _power, ("pow",)),
+    "floordiv": Operation(
+        operator.floordiv, torch.floor_divide, ("floor_divide", "floordiv"), raises=_BY_ZERO
+    ),
+    "mod": Operation(operator.mod, torch.remainder, ("remainder", "mod"), raises=_BY_ZERO),
+    "pow": Operation(operator.pow, _power, ("pow",), raises=(*_BY_ZERO, OverflowError)),
     "neg": Operation(operator.neg, torch.neg, ("neg", "negative")),
     "pos": Operation(operator.pos, torch.positive, ("pos", "positive")),
     "abs": Operation(abs, torch.abs, ("abs", "absolute")),
     "invert": Operation(operator.invert, torch.bitwise_not, ("invert", "bitwise_not")),
     "lshift": Operation(
-        operator.lshift, torch.bitwise_left_shift, ("lshift", "bitwise_left_shift")
+        operator.lshift,
+        torch.bitwise_left_shift,
+        ("lshift", "bitwise_left_shift"),
+        raises=(ValueError,),
     ),
     "rshift": Operation(
-        operator.rshift, torch.bitwise_right_shift, ("rshift", "bitwise_right_shift")
+        operator.rshift,
+        torch.bitwise_right_shift,
+        ("rshift", "bitwise_right_shift"),
+        raises=(ValueError,),
     ),
     "and_": Operation(operator.and_, torch.bitwise_and, ("and", "bitwise_and"), "bits"),
     "or_": Operation(operator.or_, torch.bitwise_or, ("or", "bitwise_or"), "bits"),
@@ -202,8 +218,8 @@ def operation(name: str, *operands: Any) -> Any:
         tag, answers = picked
         if not any(tag is v for v in operands):
             return where(tag, answers)
-    if name in _DIVISIONS:
-        _refuse_zero(operands[1])
+    if own.raises and is_unknown(operands[1]):
+        may_raise(*own.raises)
     found = own.torch(*_prepared(own, operands))
     assert session is not None
     if own.gives != "truths" and found.is_floating_point():
@@ -229,19 +245,6 @@ def _types_of_result(own: Operation, operands: Sequence[Any]) -> frozenset[type]
     if own.gives == "floats" or any(one == {float} for one in types):
         return frozenset([float])
     return frozenset([int, float] if any(float in one for one in types) else [int])
-
-
-_DIVISIONS = ("truediv", "floordiv", "mod")
-
-
-def _refuse_zero(divisor: Any) -> None:
-    """Refuse a division by a number of run time if the model catches the error for 0."""
-    if is_unknown(divisor):
-        handler = handler_of(ZeroDivisionError())
-        if handler is not None:
-            error = CaughtError("ZeroDivisionError", handler.line)
-            error.span = model_span()
-            raise error
 
 
 def _of_candidates(python: Any, operands: Sequence[Any]) -> tuple[Any, dict[int, Any]] | None:
@@ -336,8 +339,9 @@ def _of_truths(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
 
     def method(*given: Any) -> Any:
         operands = list(reversed(given) if swapped else given)
-        if name in _DIVISIONS and current() is not None:
-            _refuse_zero(operands[1])
+        own = OPERATIONS[name]
+        if own.raises and current() is not None and is_unknown(operands[1]):
+            may_raise(*own.raises)
         if current() is None or not (
             any(isinstance(v, torch.SymBool) for v in given)
             or (name == "pow" and any(map(is_unknown, given)))
@@ -404,6 +408,7 @@ def math_(function: Any, *args: Any) -> Any:
     if function in _OF_SYMBOLS and isinstance(args[0], SYMBOLS):
         return function(*args)
     if function in _MATH:
+        may_raise(ValueError, OverflowError)
         return number(_MATH[function](*map(_as_double, args)))
     if function is math.gcd and len(args) == 2:
         return number(torch.gcd(*(as_tensor(n, torch.int64).reshape(()) for n in args)))

@@ -23,8 +23,8 @@ from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
 from onnxwright.exporter.capture.model_lines import is_text_used, model_line
+from onnxwright.exporter.capture.source.caught import refuse_handled
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
-from onnxwright.exporter.capture.source.raising import refuse_handled
 from onnxwright.exporter.capture.source.regions import Region
 from onnxwright.exporter.capture.source.rows import Parts
 from onnxwright.exporter.capture.source.session import current
