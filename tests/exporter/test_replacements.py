@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import statistics
 from collections.abc import Callable, Iterator
@@ -288,6 +289,16 @@ def casting(name: str, dtype: Any) -> Callable[[], nn.Module]:
 for _name, _dtype in (("float", torch.float32), ("double", torch.float64),
                       ("half", torch.float16), ("bfloat16", torch.bfloat16)):  # fmt: skip
     needs(f"torch.nn.Module.{_name}")(casting(_name, _dtype))
+
+
+@needs("torch.Tensor.__deepcopy__")
+def _copies() -> Any:
+    def run(self: Any, x: Any) -> Any:
+        made = copy.deepcopy({"layer": self.layer, "x": x * 2})
+        made["layer"].weight.data.mul_(2)
+        return made["layer"](made["x"]) - self.layer(x)
+
+    return Calls(run, layer=nn.Linear(3, 3))
 
 
 @needs("torch.nn.Module.to")

@@ -380,6 +380,12 @@ _DATA: tuple[Substitute, ...] = (
         reason="what is set is lost, without a word",
         upstream="`set_data` is no operator: no mode sees it",
     ),
+    Substitute(
+        target="torch.Tensor.__deepcopy__",
+        function=substitutes.deep_copy,
+        reason="it copies the memory, which a tensor without values has not",
+        upstream="`Tensor.__deepcopy__` makes a tensor of a copied storage",
+    ),
 )
 _DECIDING: tuple[Substitute, ...] = (
     *(

@@ -46,6 +46,13 @@ def data_set(tensor: Any, value: Any) -> None:
         raise OtherMemoryError
 
 
+def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
+    """`copy.deepcopy` of a tensor, as an operator."""
+    if id(tensor) not in memo:
+        memo[id(tensor)] = tensor.clone()
+    return memo[id(tensor)]
+
+
 def equal(input: Any, other: Any) -> Any:  # noqa: A002 - as above
     """Without a bool of Python, where the shapes are equal."""
     if input.shape != other.shape:
