@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import OutputKind
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule
 
 from onnxwright.diagnostics.caller import user_span
@@ -70,18 +70,23 @@ def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:
         if memory_of(written) in homes
     ]
     changed = {s.target for s in signature.output_specs if s.kind is OutputKind.BUFFER_MUTATION}
-    first: dict[Any, str] = {}
-    for name in [*(n for n in inputs if inputs[n].target in changed), *(n for n, _ in writes)]:
-        key = _memory(program, inputs[name].target)
-        if key is not None:
-            first.setdefault(key, name)
-    if not first:
-        return program
     memory = {name: _memory(program, spec.target) for name, spec in inputs.items()}
+    names = {name for name, _ in writes} | {n for n in inputs if inputs[n].target in changed}
+    written = {memory[name] for name in names} - {None}
+
+    def rank(name: str) -> tuple[bool, bool]:
+        spec = inputs[name]
+        return spec.target not in changed, spec.kind is InputKind.CONSTANT_TENSOR
+
+    first: dict[Any, str] = {}
+    for name in sorted(inputs, key=rank) if written else ():
+        if memory[name] in written:
+            first.setdefault(memory[name], name)
     other = {
         name: first[key] for name, key in memory.items()
         if key in first and name != first[key] and inputs[name].target not in changed
     }  # fmt: skip
+    writes = [(other.get(name, name), node) for name, node in writes]
     _check_writes(writes, {n: key for n, key in memory.items() if key and n not in other})
     return _joined(program, other) if other else program
 
