@@ -31,6 +31,5 @@ VERBATIM_TYPES = replace(
 
 VERBATIM = replace(
     VERBATIM_TYPES,
-    scratch=VERBATIM_TYPES,
     statements={**USUAL.statements, hir.For: execute_for, hir.While: execute_while},
 )
