@@ -20,7 +20,7 @@ from onnxwright.types.signature import Param
 def lowered_for_call(low: Lowering, script: Script, arguments: dict[str, Any]) -> Any:
     """The function of a script, lowered for these arguments: `results` has the types of a call.
 
-    It is lowered once for all calls of which the same is known.
+    Calls with the same known types and values share one lowering.
     """
     facts = tuple((name, _fact(low, value)) for name, value in arguments.items())
     key: object = ("call", script.function, script.domain, script.name, facts)

@@ -150,7 +150,7 @@ def _element_types(
 
 
 def _typed_body(low: Lowering, script: Script, types: dict[str, OnnxType], call: Any) -> Any:
-    """A function lowered for element types; None where it is another one then.
+    """A function lowered for element types; None if its body is a different one then.
 
     What was lowered for the call is that function, unless it differs by more than element types:
     by a size, an attribute or a number that the call gives.
