@@ -89,7 +89,9 @@ def _known_of(low: Lowering, p: Param, value: Any) -> tuple[OnnxType | None, str
     else:
         number = None if own_array(value) is not None else kind_of(value)
         number = number if number in ("bool", "int", "float") else None
-        kind = TensorType(DType.DOUBLE, ()) if number == "float" else as_value(low.b, value).kind
+        kind = as_value(low.b, value).kind
+        if number == "float":
+            kind = TensorType(DType.DOUBLE, ())
     dtype = annotated_dtype(p)
     if number is not None and dtype is not None:
         return TensorType(dtype, ()), None
