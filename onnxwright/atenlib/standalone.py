@@ -15,10 +15,11 @@ from onnxwright.atenlib.widen import AtenEagerBackend, AtenOps, AtenTracingBacke
 from onnxwright.eager import foreign, select
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.ir.builder import Recorder
+from onnxwright.ir.ir_versions import lowest_ir_version
 from onnxwright.opset import DEFAULT_OPSET_VERSION
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.backend import is_value
-from onnxwright.tracing.closing import Closed, finalize, lowest_ir_version
+from onnxwright.tracing.closing import Closed, finalize
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.promotion import real_of

@@ -101,7 +101,7 @@ def _fronts_of(unit: SourceUnit) -> dict[tuple[str, bool], Front]:
 
 
 def _nobody() -> None:
-    """Stands for the function in a kept front, which would keep its code alive."""
+    """Placeholder for the function in a cached front, which would keep its code alive."""
 
 
 def front(function: FunctionType, source: str | None = None, *, verbatim: bool = False) -> Front:

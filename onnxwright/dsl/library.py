@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 
 from onnxwright.dsl.function import ScriptFunction
+from onnxwright.ir.ir_versions import lowest_ir_version
 from onnxwright.ir.writing import write_file
 
 
@@ -50,5 +51,5 @@ def export_onnx_lib(
     model = onnx.helper.make_model(
         graph, functions=protos, opset_imports=imports, producer_name="onnxwright"
     )
-    model.ir_version = max(8, onnx.helper.find_min_ir_version_for(imports, ignore_unknown=True))
+    model.ir_version = lowest_ir_version(versions, (), least=8)
     write_file(filename, model.SerializeToString())

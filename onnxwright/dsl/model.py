@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +26,7 @@ from onnxwright.errors import ScriptError
 from onnxwright.ir import adapters
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.initializers import add_initializers
+from onnxwright.ir.ir_versions import lowest_ir_version
 from onnxwright.ir.nested import all_nodes
 from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -35,12 +35,8 @@ from onnxwright.types.kinds import OnnxType
 from onnxwright.types.signature import EMPTY
 from onnxwright.version import __version__
 
-_LOWEST_IR_VERSION = 10
 # The choice of `functions=` by which calls stay nodes, and no function is in the model.
 _EXTERNAL = "external"
-_IR_VERSION_OF = {
-    "FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13, "FLOAT6E2M3": 14, "FLOAT6E3M2": 14,
-}  # fmt: skip
 
 
 def to_ir_function(script: Script, context: Context | None = None) -> ir.Function:
@@ -265,9 +261,10 @@ def _assemble(
         name=options.name or script.name,
         doc_string=doc,
     )
+    kinds = (kind for low in (main, *called) for kind in low.types.values())
     model = ir.Model(
         graph,
-        ir_version=options.ir_version or _ir_version(imports, (main, *called)),
+        ir_version=options.ir_version or lowest_ir_version(imports, kinds),
         producer_name=options.producer_name,
         producer_version=options.producer_version
         or (__version__ if options.producer_name == "onnxwright" else None),
@@ -282,24 +279,3 @@ def _assemble(
     add_initializers(model_proto.graph, main.recorder.scopes[0].initializers)
     model_proto.functions.extend(p for p in protos if (p.domain, p.name, p.overload) not in keys)
     return model_proto
-
-
-def _ir_version(imports: Mapping[str, int], functions: tuple[Lowered, ...]) -> int:
-    """The lowest IR version that holds the opsets and the element types, at least 10."""
-    lowest = _ir_version_of(tuple(imports.items()))
-    for kind in {kind for low in functions for kind in low.types.values()}:
-        inner: Any = kind
-        while hasattr(inner, "elem"):
-            inner = inner.elem
-        dtype = getattr(inner, "dtype", None)
-        if dtype is not None:
-            lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
-    return lowest
-
-
-@functools.lru_cache(maxsize=64)
-def _ir_version_of(imports: tuple[tuple[str, int], ...]) -> int:
-    """The lowest IR version that holds opsets, at least 10."""
-    opsets = [onnx.helper.make_opsetid(d, v) for d, v in imports]
-    needed = onnx.helper.find_min_ir_version_for(opsets, ignore_unknown=True)
-    return max(_LOWEST_IR_VERSION, needed)

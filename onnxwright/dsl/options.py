@@ -8,29 +8,8 @@ from typing import Any
 from typing_extensions import TypedDict
 
 
-class ModelOptionTypes(TypedDict, total=False):
-    """What `to_model_proto` takes, but what makes sense for one model only."""
-
-    input_types: Any
-    output_types: Any
-    io_types: Any
-    attributes: Mapping[str, Any] | None
-    functions: Any
-    value_infos: Mapping[str, Any] | None
-    opset_version: int | None
-    ir_version: int | None
-    producer_name: str
-    doc_string: str | None
-    metadata: Mapping[str, str] | None
-    name: str | None
-    producer_version: str
-    model_version: int
-    domain: str
-    optimize: bool
-
-
 class ScriptOptionTypes(TypedDict, total=False):
-    """Of those, what `script` takes beside its own parameters."""
+    """What `script` takes beside its own parameters."""
 
     input_types: Any
     output_types: Any
@@ -46,6 +25,13 @@ class ScriptOptionTypes(TypedDict, total=False):
     producer_version: str
     model_version: int
     optimize: bool
+
+
+class ModelOptionTypes(ScriptOptionTypes, total=False):
+    """What `to_model_proto` takes."""
+
+    name: str | None
+    domain: str
 
 
 class CompileOptionTypes(ModelOptionTypes, total=False):

@@ -13,7 +13,7 @@ from onnxwright.types.kinds import TensorType
 
 
 def is_typed(node: ir.Node, output: ir.DataType | None, opset_version: int) -> bool:
-    """Whether a node of the standard domain takes its inputs and gives a type.
+    """Whether a node of the standard domain is valid for its inputs, with this output type.
 
     Both the type variables of the schema and ONNX's inference have to agree: for some operators
     (RMSNormalization) the schema allows types that its function body does not.

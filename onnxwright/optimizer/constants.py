@@ -1,4 +1,4 @@
-"""What constants of a finished graph hold: initializers that nobody overrides, Constant nodes."""
+"""The values of constants in a finished graph: fixed initializers and Constant nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOLERANCE = {
 
 
 def tensor_of(value: ir.Value | None) -> Any:
-    """The tensor that a value always holds, as onnx_ir has it; None where it may differ.
+    """The tensor of onnx_ir that a value always holds; None if it may differ.
 
     Args:
         value: a value of a finished graph.
@@ -52,7 +52,7 @@ def is_constant(value: ir.Value | None) -> bool:
 
 
 def has_readers(value: ir.Value, least: int = 1) -> bool:
-    """Whether at least so many inputs of nodes read a value.
+    """Whether a value is read at least `least` times by inputs of nodes.
 
     `uses()` copies all of them, which takes long for a constant that a whole model reads.
     """
@@ -114,7 +114,7 @@ def _tolerance(tensor: Any, rtol: float | None) -> float:
 
 
 def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> bool:
-    """Whether an array of one element is a number, as `np.isclose` has it."""
+    """Whether an array of one element is close to a number, as in `np.isclose`."""
     if array.dtype.kind in "iub":
         return bool(array.item() == wanted)
     number = float(array.astype(np.float64).item())

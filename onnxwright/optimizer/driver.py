@@ -59,7 +59,7 @@ class Driver:
             self.changed |= part.wave(rewriter, everywhere=everywhere)
 
     def reread(self, nodes: Mapping[ir.Node, None]) -> None:
-        """Give up what is known of nodes that compute something else than they did.
+        """Discard what is known about nodes that no longer compute the same.
 
         Args:
             nodes: the nodes; those that nothing reads are removed.
@@ -127,7 +127,7 @@ class _Part:
             self.index = self.rewriter.index.among(frozenset(self.operators))
 
     def reread(self, nodes: Mapping[ir.Node, None]) -> None:
-        """Give up what is known of nodes that compute something else than they did."""
+        """Discard what is known about nodes that no longer compute the same."""
         recorder = self.b.recorder
         for node in nodes:
             if self.seen.pop(node, None) is not None:
@@ -263,7 +263,7 @@ class _Part:
             self.learned.update(use.node for use in value.uses())
 
     def _share(self, node: ir.Node) -> None:
-        """Let equal calls be this node."""
+        """Replace equal calls by this node."""
         b, replay = self.b, self.replay
         if replay.verbatim or len(node.outputs) != 1 or not node.inputs or subgraphs(node):
             return

@@ -154,7 +154,7 @@ class Editor:
     def substitute(
         self, old: ir.Value, made: GraphValue, at: ir.Node, final: Mapping[ir.Value, ir.Value]
     ) -> ir.Value:
-        """Let a value take the place of another one, also where that is an output.
+        """Replace a value by another one, also where it is an output.
 
         Args:
             old: a value of the graph.

@@ -78,7 +78,7 @@ class Trials:
         return False
 
     def _in_range(self, node: ir.Node) -> bool:
-        """Whether the indices of a Gather lie in the axis; the data are not copied."""
+        """Whether the indices of a Gather are valid for the axis; the data are not copied."""
         data, indices = node.inputs[0], node.inputs[1]
         if data is None or indices is None:
             return False

@@ -25,7 +25,7 @@ def found_functions(model: ir.Model, wanted: Iterable[Any]) -> set[Key]:
         wanted: names, `domain.name`, identifiers (domain, name[, overload]), scripts or functions.
 
     Returns:
-        Their identifiers; a name stands for all functions that have it.
+        Their identifiers; a name selects all functions that have it.
 
     Raises:
         ModelToolError: there is no such function (OW876).

@@ -20,7 +20,7 @@ _SINCE = 23
 
 
 def fuse(model: ir.Model) -> bool:
-    """Put one node in the place of several, where the opset of the model has it; in bodies, too.
+    """Replace several nodes by one that the opset of the model has; in bodies, too.
 
     Args:
         model: the model; it is changed.
@@ -90,7 +90,7 @@ def _put(
     attrs: dict[str, Any],
     version: int,
 ) -> bool:
-    """Put a node in the place of another, if its operator takes and gives their types.
+    """Replace a node by another whose operator accepts and returns the same types.
 
     What is not read any more is removed later.
     """
@@ -130,7 +130,7 @@ def _grouped(node: ir.Node, version: int) -> bool:
 
 
 def _repeated(value: ir.Value | None) -> ir.Value | None:
-    """The `x [B, heads, S, D]` of a value that has each head several times, one after the other."""
+    """The `x [B, heads, S, D]` of a value that repeats each head several times in a row."""
     joined = _made_by(value, "Reshape", alone=False)
     copied = None if joined is None else _made_by(joined.inputs[0], "Expand", alone=False)
     apart = None if copied is None else _made_by(copied.inputs[0], "Unsqueeze", alone=False)
@@ -229,7 +229,7 @@ class _Rotations:
         self._tables: dict[Any, ir.Value] = {}
 
     def fuse(self, node: ir.Node) -> bool:
-        """Put a RotaryEmbedding in the place of an Add that ends one."""
+        """Replace an Add that ends a rotary embedding by RotaryEmbedding."""
         for left, right in _either(node):
             plain, turned = _made_by(left, "Mul"), _made_by(right, "Mul")
             if plain is None or turned is None:

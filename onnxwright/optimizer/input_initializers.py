@@ -10,14 +10,14 @@ _DEFAULTS = 4  # the IR version from which on an initializer need not be an inpu
 def constant_initializers(
     model: ir.Model, *, assumed: bool
 ) -> tuple[ir.Model, tuple[str, ...], tuple[str, ...]]:
-    """A model in which initializers that nobody replaces are not inputs.
+    """A model in which initializers that no caller replaces are not inputs.
 
     In IR version 3 every initializer has to be an input, and ONNX Runtime takes it for a constant.
     From version 4 on an initializer that is an input is its default: a caller may replace it.
 
     Args:
         model: the model; it is not changed.
-        assumed: whether the caller says that nobody replaces them.
+        assumed: whether the caller promises that no run replaces them.
 
     Returns:
         The model, the initializers that left the inputs, and those that stay inputs.

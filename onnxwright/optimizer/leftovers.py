@@ -1,4 +1,4 @@
-"""What is put right in a model that was optimized: domains, types and scales that nobody reads."""
+"""Cleanup of an optimized model: unused domains, types and quantization scales."""
 
 from __future__ import annotations
 

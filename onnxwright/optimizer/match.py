@@ -45,7 +45,7 @@ class Match:
         return Match(self.pattern, dict(self.values), dict(self.attributes), dict(self.nodes))
 
     def forget(self) -> None:
-        """Give up what is asked for a replacement."""
+        """Discard the conditions of a replacement."""
         self.resolve = self.call = _nothing
 
     @property

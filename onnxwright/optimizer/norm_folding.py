@@ -109,7 +109,7 @@ def _number(node: ir.Node, name: str, default: float) -> Any:
 
 
 def _fits(pair: _Pair) -> bool:
-    """Whether the axis that is normalized is the one that the weights make."""
+    """Whether the normalized axis is the one that the weights produce."""
     weight, bias, x = pair.weight, pair.bias, pair.before.inputs[0]
     assert weight.const_value is not None
     rank = len(weight.const_value.shape)
@@ -217,7 +217,7 @@ def _scaled(node: ir.Node) -> Callable[[Array, Array], Array]:
 
 
 def _replace(pair: _Pair, weight: ir.Value, bias: ir.Value) -> None:
-    """Put one node in the place of two; it has the name and notes of the first."""
+    """Replace two nodes by one with the name and metadata of the first."""
     before, norm = pair.before, pair.norm
     graph = norm.graph
     assert graph is not None

@@ -64,7 +64,7 @@ def inline(
     *,
     output: str | PathLike[str] | None = None,
 ) -> Any:
-    """A model in which the bodies of model-local functions are in the places of their calls.
+    """A model in which calls of model-local functions are replaced by the function bodies.
 
     A function of another opset version is converted to that of the model.
 

@@ -78,7 +78,7 @@ class FoldConstants(ir.passes.InPlacePass):
 
 
 class Inline(ir.passes.InPlacePass):
-    """Put the bodies of model-local functions in the places of their calls.
+    """Replace calls of model-local functions by the function bodies.
 
     A function of another opset version is converted to that of the model.
 

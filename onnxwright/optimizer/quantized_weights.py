@@ -27,7 +27,7 @@ _HALF_SINCE = 19
 
 
 def dequantize_weights(model: ir.Model, names: Collection[str]) -> None:
-    """Let DequantizeLinear take the place of Cast and Mul behind weights of eight bits.
+    """Replace Cast and Mul after weights of eight bits by DequantizeLinear.
 
     `Mul(Cast(w), s)` and `Mul(MatMul(x, Cast(w)), s)` become one operator on the weight, where
     `s` is a weight too and has one number, or one for each place of an axis.  Products are MatMul
@@ -83,7 +83,7 @@ def _is_factor(node: ir.Node, value: ir.Value) -> bool:
 
 
 def _is_of_matrices(value: ir.Value, product: ir.Node) -> bool:
-    """Whether a product is of two matrices, of which it reads the second as it is stored."""
+    """Whether a product is of two matrices and reads the second one as it is stored."""
     ranks = {len(v.shape) for v in product.inputs[:2] if v is not None and v.shape is not None}
     known = all(v is not None and v.shape is not None for v in product.inputs[:2])
     transposed = product.attributes.get("transB")

@@ -105,7 +105,7 @@ def taken_away(
 
     Args:
         nodes: the nodes of the match.
-        env: what stands for the values of the source graph.
+        env: the values that replace those of the source graph.
         values: the results of the replacement.
         added: its new nodes.
     """

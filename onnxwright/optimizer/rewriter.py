@@ -218,7 +218,7 @@ class Attempt:
         return Replaced(self._results(values, kinds, fresh), fresh)
 
     def _other_results(self) -> list[ir.Value]:
-        """The results of other nodes; where one is made already, its readers have it."""
+        """The results of the other roots of the match."""
         return [v for root in self.match.roots if root is not self.node for v in root.outputs]
 
     def _touches_kept(self) -> bool:

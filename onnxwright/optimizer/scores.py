@@ -72,7 +72,7 @@ def _scaled(value: ir.Value | None, *, shared: bool = False) -> tuple[ir.Value |
 
 
 def scores_of(value: ir.Value | None) -> Scores | None:
-    """What the input of a Softmax is made of; None for anything else than scores."""
+    """What the input of a Softmax is made of; None if it is not a matrix of scores."""
     made = Scores()
     if (node := _node(value, "Add", "Where")) is not None:
         value = _unmasked(node, made)

@@ -136,7 +136,7 @@ def _identity(value: ir.Value) -> Hashable:
 
 
 def _reader(tensor: Any) -> Callable[[int, int], bytes | memoryview]:
-    """What gives the bytes of a tensor between two places; of a file only these are read."""
+    """A function that returns the bytes of a tensor between two offsets, reading only these."""
     if isinstance(tensor, ir.ExternalTensor):
         path, first = tensor.path, tensor.offset or 0
 
@@ -154,7 +154,7 @@ def _reader(tensor: Any) -> Callable[[int, int], bytes | memoryview]:
 
 
 def _sample(value: ir.Value, size: int) -> Hashable:
-    """A few bytes of a tensor of so many: where they differ, the rest is not read."""
+    """A few bytes of a tensor: where they differ, the rest is not read."""
     tensor: Any = value.const_value
     try:
         if size <= _SAMPLE and not isinstance(tensor, ir.ExternalTensor):

@@ -168,7 +168,7 @@ def sources(model: ir.Model) -> dict[str, Any]:
 
 
 def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:
-    """Put other tensors in the place of sources; all that is made of them is made again.
+    """Replace the tensors of sources; everything computed from them is computed again.
 
     Args:
         model: the model; it is changed.
@@ -202,7 +202,7 @@ def is_missing(tensor: Any) -> bool:
 
 
 def is_fixed(value: ir.Value) -> bool:
-    """Whether a value is an initializer, of the main graph or a body, that nobody else gives.
+    """Whether a value is an initializer, of the main graph or a body, that no caller replaces.
 
     Args:
         value: the value.

@@ -31,7 +31,7 @@ AdvancedItem: TypeAlias = IntItem[V] | ArrayItem[V] | MaskItem[V]
 
 
 def apply_advanced(b: Backend[V], x: V, items: list[Item[V]], axes: list[int], split: int) -> V:
-    """Integer tensors and masks, with the integers beside them (numpy: they are indices too)."""
+    """Index with integer tensors and masks; integers beside them count as tensors, as in numpy."""
     chosen: list[tuple[int, AdvancedItem[V], int]] = [
         (n, item, axis)
         for n, (item, axis) in enumerate(zip(items, axes, strict=True))

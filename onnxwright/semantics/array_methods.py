@@ -145,7 +145,7 @@ class ArrayMethods:
         return self._numpy("round", decimals)
 
     def repeat(self, repeats: Any, axis: Any = None) -> Any:
-        """Each element repeated; of the flat tensor without `axis`."""
+        """Each element repeated along `axis`, or in the flattened tensor without `axis`."""
         return self._numpy("repeat", repeats, axis)
 
     def take(self, indices: Any, axis: Any = None) -> Any:
@@ -153,7 +153,7 @@ class ArrayMethods:
         return self._numpy("take", indices, axis)
 
     def dot(self, other: Any) -> Any:
-        """The product of numbers, vectors and matrices as `np.dot` has it."""
+        """The product of numbers, vectors and matrices, as in `np.dot`."""
         return self._numpy("dot", other)
 
     def nonzero(self) -> Any:

@@ -93,7 +93,7 @@ class Promotable:
 
         Args:
             b: the backend that makes it.
-            dtype: the element type that is wanted, where it is known.
+            dtype: the element type of the result, where it is known.
         """
         raise NotImplementedError
 

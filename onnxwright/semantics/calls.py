@@ -41,7 +41,7 @@ def call(
         b: the backend that runs or builds it.
         op: the operator, of any domain.
         args, kwargs: as the user wrote them: values, numbers, arrays, lists, `None`.
-        outputs: how many outputs are wanted, where the user's code says so.
+        outputs: the number of outputs, where the user's code says it.
 
     Returns:
         One value, or a tuple where the op gives several.

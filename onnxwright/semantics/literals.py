@@ -332,7 +332,7 @@ def strengthen(b: Backend[V], x: V, *, like: V | None = None, dtype: DType | Non
 
 
 def _op(b: Backend[V], name: str, what: str) -> Op:
-    """An operator of the backend's opset, with an error that names the version that has it."""
+    """An operator of the backend's opset; the error names the version that introduced it."""
     if name not in b.opset:
         fail(
             messages.OpsetTooOld(

@@ -100,7 +100,7 @@ def check_axis(name: str, axis: int, rank: int | None, span: Span | None) -> Non
         span: where the call is.
 
     Raises:
-        EagerValueError: there is no such axis (OW620).
+        EagerValueError: the axis is out of range (OW620).
     """
     if rank is not None and not -rank <= axis < rank:
         axes = f"{rank} {'axis' if rank == 1 else 'axes'}"

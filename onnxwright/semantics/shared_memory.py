@@ -17,7 +17,7 @@ from onnxwright.types.roles import BackendValue
 
 
 def as_views(result: Any, of: Any, index: Any = None) -> Any:
-    """Remember that values are views of another, or one its part at an index; scalars are not."""
+    """Record that values are views of another value (at `index`, if given); scalars are copies."""
     results = result if isinstance(result, (list, tuple)) else (result,)
     views: list[Any] = [one for one in results if isinstance(one, BackendValue)]
     for one in views:

@@ -13,7 +13,6 @@ import contextlib
 import io
 import logging
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,7 +31,7 @@ from onnxwright.sweep.aten_runs import leaves
 from onnxwright.sweep.export_limits import KNOWN, Fails
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.unique_parts import KINDS
-from onnxwright.sweep.units import DTYPES, OPSET, Outcome, Unit, draw, infos
+from onnxwright.sweep.units import DTYPES, OPSET, Outcome, Unit, infos, samples
 
 EXPORT = "export"
 """The mode of the outcomes."""
@@ -144,21 +143,15 @@ def run_export(
         only: the number of the one sample that is run; None for all.
     """
     info = infos()[unit.test.name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for n, sample in enumerate(draw(info, unit.dtype)):
-            if limit is not None and n >= limit:
-                return
-            if only is not None and n != only:
-                continue
-            begun = time.perf_counter()
-            if isinstance(sample, Exception):
-                status, why = "refused", _first_line(sample)
-            else:
-                with _quiet():
-                    status, why = _run(unit, info, sample, opset_version)
-            seconds = time.perf_counter() - begun
-            yield Outcome(EXPORT, unit.test.name, unit.dtype, EXPORT, n, status, why, seconds)
+    for n, sample in samples(unit, limit, only):
+        begun = time.perf_counter()
+        if isinstance(sample, Exception):
+            status, why = "refused", _first_line(sample)
+        else:
+            with _quiet():
+                status, why = _run(unit, info, sample, opset_version)
+        seconds = time.perf_counter() - begun
+        yield Outcome(EXPORT, unit.test.name, unit.dtype, EXPORT, n, status, why, seconds)
 
 
 @contextlib.contextmanager

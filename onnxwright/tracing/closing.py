@@ -5,28 +5,20 @@ Everything here costs time in proportion to the size of the graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import onnx
 import onnx_ir as ir
 
 from onnxwright.ir import adapters
+from onnxwright.ir.ir_versions import lowest_ir_version
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
-from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.graph_backend import GraphBackend
-from onnxwright.types.kinds import OnnxType
 from onnxwright.version import __version__
-
-_LOWEST_IR_VERSION = 10
-# The IR version that brought an element type.
-_IR_VERSION_OF = {"FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13,
-                  "FLOAT6E2M3": 14, "FLOAT6E3M2": 14}  # fmt: skip
 
 
 @dataclass
@@ -257,25 +249,6 @@ def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> 
     )
 
 
-def lowest_ir_version(imports: Mapping[str, int], kinds: Iterable[OnnxType | None]) -> int:
-    """The lowest IR version that holds opsets and element types, at least 10."""
-    lowest = _LOWEST_IR_VERSION
-    known = [
-        onnx.helper.make_opsetid(d, v) for d, v in imports.items() if registry.is_known_domain(d)
-    ]
-    if known:
-        lowest = max(lowest, onnx.helper.find_min_ir_version_for(known, ignore_unknown=True))
-    # Few types differ, and equal ones are mostly one object.
-    for kind in {id(kind): kind for kind in kinds}.values():
-        inner: Any = kind
-        while hasattr(inner, "elem"):
-            inner = inner.elem
-        dtype = getattr(inner, "dtype", None)
-        if dtype is not None:
-            lowest = max(lowest, _IR_VERSION_OF.get(dtype.name, 0))
-    return lowest
-
-
 __all__ = [
     "Closed",
     "ModelFacts",
@@ -283,5 +256,4 @@ __all__ = [
     "finalize",
     "ir_graph",
     "ir_model",
-    "lowest_ir_version",
 ]

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from os import PathLike
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
 from onnxwright.diagnostics.catalogue import versions as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import Model, opened, returned
+from onnxwright.ir.ir_versions import lowest_ir_version, version_of_type
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.opset import registry
 from onnxwright.versions import rules
@@ -195,13 +195,8 @@ def _converted(model: ir.Model, versions: Mapping[str, int], assume: Collection[
 
 
 def _ir_version(model: ir.Model, asked: int | None, *, lowered: bool) -> int:
-    imports = [
-        onnx.helper.make_opsetid(d, v)
-        for d, v in model.graph.opset_imports.items()
-        if registry.is_known_domain(d)
-    ]
-    lowest = max(3, onnx.helper.find_min_ir_version_for(imports, ignore_unknown=True))
     graph = model.graph
+    lowest = lowest_ir_version(graph.opset_imports, (), least=3)
     inputs = {v.name for v in graph.inputs}
     if any(name not in inputs for name in graph.initializers):
         lowest = max(lowest, 4)
@@ -209,13 +204,12 @@ def _ir_version(model: ir.Model, asked: int | None, *, lowered: bool) -> int:
         lowest = max(lowest, 10 if any(f.overload for f in model.functions.values()) else 8)
     for tensor in (v.const_value for v in graph.initializers.values()):
         if tensor is not None:
-            lowest = max(lowest, _OF_TYPE.get(tensor.dtype.name, 3))
+            lowest = max(lowest, version_of_type(tensor.dtype))
     for node in all_nodes(graph):
         if any(g.initializers for g in subgraphs(node)):
             lowest = max(lowest, 4)
         for value in node.outputs:
-            if value.dtype is not None:
-                lowest = max(lowest, _OF_TYPE.get(value.dtype.name, 3))
+            lowest = max(lowest, version_of_type(value.dtype))
     if asked is None:
         return lowest if lowered else max(lowest, model.ir_version)
     if asked < lowest:
@@ -225,9 +219,5 @@ def _ir_version(model: ir.Model, asked: int | None, *, lowered: bool) -> int:
         ))  # fmt: skip
     return asked
 
-
-_OF_TYPE = {"FLOAT8E4M3FN": 9, "FLOAT8E4M3FNUZ": 9, "FLOAT8E5M2": 9, "FLOAT8E5M2FNUZ": 9,
-            "INT4": 10, "UINT4": 10, "FLOAT4E2M1": 11, "FLOAT8E8M0": 12, "INT2": 13, "UINT2": 13,
-            "FLOAT6E2M3": 14, "FLOAT6E3M2": 14, "BFLOAT16": 4}  # fmt: skip
 
 __all__ = ["OLDEST", "convert_in_place", "convert_version"]

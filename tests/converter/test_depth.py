@@ -11,6 +11,8 @@ import onnx
 import onnxruntime
 import pytest
 
+from onnxwright.converter.lower import functions
+from onnxwright.converter.lower.statements.results import function_result
 from onnxwright.errors import ScriptError
 from tests.harness.loading import load_file
 
@@ -132,3 +134,28 @@ def test_what_cannot_be_compiled_is_refused_with_a_place(tmp_path: Path, name: s
         f.to_model_proto()
     assert caught.value.diagnostic.span is not None
     assert caught.value.diagnostic.span.file.endswith("deep.py")
+
+
+def test_a_function_is_lowered_once_for_all_calls_and_once_for_the_types_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 12
+    chain = "".join(
+        f"@script()\ndef f{k}(x):\n    return f{k - 1}(x) + f{k - 1}(x * {k})\n\n\n"
+        for k in range(1, count)
+    )
+    source = (
+        "from onnxwright import FLOAT, script\n\n\n@script()\ndef f0(x):\n    return x * 2\n\n\n"
+        f"{chain}@script()\ndef main(x: FLOAT['N']) -> FLOAT['N']:\n    return f{count - 1}(x)\n"
+    )
+    lowered: list[str] = []
+
+    def counted(low: Any, *rest: Any) -> Any:
+        lowered.append(low.frame.name)
+        return function_result(low, *rest)
+
+    monkeypatch.setattr(functions, "function_result", counted)
+    main = load_file(tmp_path / "chain.py", source).main
+    assert len(main.to_model_proto().functions) == count
+    times = {name: lowered.count(name) for name in lowered}
+    assert times == {"main": 1, **{f"f{k}": 2 for k in range(count)}}

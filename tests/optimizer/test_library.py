@@ -8,7 +8,7 @@ from onnxwright.optimizer import Rule, library
 from onnxwright.testing import prove
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("rule", library.rules(), ids=lambda r: r.name)
 def test_rule(rule: Rule) -> None:
     prove(rule, tries=max(16, len(rule.patterns)))

@@ -6,13 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from onnx.reference.ops import op_pool_common
 
 import onnxwright as ow
 from onnxwright import BOOL, FLOAT, INT64, script
 from onnxwright import opset18 as op
 from onnxwright.cli.main import main
 from onnxwright.testing.node_cases import CaseResult, cases_of, judge
+from tests.harness.node_cases import pool
+from tests.harness.tables import each
 
 
 @script()
@@ -158,3 +162,11 @@ def test_operators_of_other_domains() -> None:
 
     results = judged(binarizer, "Binarizer", "ai.onnx.ml")
     assert [r.verdict for r in results.values()] == ["right"]
+
+
+@each("kind", ["MAX", "AVG", "LPPOOL"])
+def test_pools_computed_at_once_are_those_of_onnx(kind: str) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 6, 4)).astype(np.float32)
+    arguments = (x, x.shape, [2, 3, 2], [1, 1, 1], [4, 4, 3], kind)
+    expected = op_pool_common.pool(*arguments)
+    assert pool(*arguments).tobytes() == expected.tobytes()

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Outside:
-    """Stands for state that no object at hand holds: globals, clocks, random generators."""
+    """Placeholder for state that no object at hand holds: globals, clocks, random generators."""
 
     def __repr__(self) -> str:
         return "state outside this function"

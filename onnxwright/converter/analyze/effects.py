@@ -194,7 +194,7 @@ def _by_class(
 
 
 class _New:
-    """Stands for an object that is being made."""
+    """Placeholder for an object that is being created."""
 
 
 def _module(x: Any) -> str:
@@ -421,7 +421,7 @@ class _Reader(ast.NodeVisitor):
 
 
 class _Blank:
-    """Stands for an argument that is not known."""
+    """Placeholder for an unknown argument."""
 
 
 def objects_in(x: Any, depth: int = 6) -> Iterator[Any]:

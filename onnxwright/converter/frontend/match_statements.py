@@ -1,4 +1,4 @@
-"""`match` as the `if` and `elif` that it stands for, in Python's tree.
+"""`match` rewritten as `if` and `elif`, in Python's syntax tree.
 
 Values, `None`, `True` and `False`, alternatives, names, guards, and sequences where the subject is
 a tuple or a list that is written out: `match (a, b)`.  Classes (`case float(v)`) become

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx_ir as ir
@@ -19,11 +19,11 @@ from onnxwright.converter.lower.emission import Usual
 from onnxwright.converter.lower.frame import Frame
 from onnxwright.converter.lower.opsets import default_opset, sugar_opset
 from onnxwright.converter.lower.regions import Region
-from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.state import Arguments, Lowering
 from onnxwright.converter.lower.statements.results import function_result
 from onnxwright.converter.lower.values import AttributeRef
 from onnxwright.converter.pipeline import Front, front
-from onnxwright.converter.verbatim.emission import Verbatim
+from onnxwright.converter.verbatim.emission import Verbatim, VerbatimTypes
 from onnxwright.diagnostics.catalogue import models
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
@@ -34,6 +34,7 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import as_value
 from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
+from onnxwright.types.dtypes import DType
 from onnxwright.types.initializers import Initializer
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.signature import EMPTY, Param
@@ -47,6 +48,8 @@ class Lowered:
     Attributes:
         script: the function it came from.
         inputs, outputs, nodes: its body.
+        results: the type of each result, and the kind of number that it is for a caller.
+        single: whether it returns one value, not a tuple of values.
         imports: versions of the domains it uses.
         types: the types of values by name, as far as known.
         doc: its docstring.
@@ -55,12 +58,15 @@ class Lowered:
         values: its values by name.
         recorder: what it was built with.
         versions: the ai.onnx versions its author named.
+        met: the element types that Python numbers among its arguments took.
     """
 
     script: Script
     inputs: list[ir.Value]
     outputs: list[ir.Value]
     nodes: list[ir.Node]
+    results: tuple[tuple[OnnxType | None, str | None], ...]
+    single: bool
     imports: dict[str, int]
     types: dict[str, OnnxType | None]
     doc: str | None
@@ -69,25 +75,26 @@ class Lowered:
     values: dict[str, ir.Value]
     recorder: Recorder
     versions: frozenset[int] = frozenset()
+    met: Mapping[str, DType] = field(default_factory=dict)
 
 
 def lower_function(
     script: Script,
     context: Context,
     around: Sequence[Region] = (),
-    input_types: Mapping[str, OnnxType | None] | None = None,
+    arguments: Arguments | None = None,
 ) -> Lowered:
     """A script as an ONNX function: attribute parameters stay references.
 
-    `around` is where it is called, if it is lowered for a call; `input_types` are types that
-    annotations leave open.
+    `around` is where it is called, if it is lowered for a call; `arguments` is what is known of
+    that call.
     """
     for p in script.signature.params:
         if p.is_variadic:
             span = front(script.function, script.source_text).parsed.unit.span
             fail(models.VariadicFunction(name=script.name, parameter=p.name, span=span))
     with _compiling():
-        return _lower(script, context, {}, input_types or {}, main=False, around=around)
+        return _lower(script, context, arguments or Arguments(), main=False, around=around)
 
 
 def lower_main(
@@ -98,7 +105,8 @@ def lower_main(
 ) -> Lowered:
     """A script as the main graph of a model: attribute parameters have values, inputs types."""
     with _compiling():
-        return _lower(script, context, attributes, input_types, main=True)
+        arguments = Arguments(input_types, attributes=attributes)
+        return _lower(script, context, arguments, main=True)
 
 
 @contextmanager
@@ -114,13 +122,14 @@ def _compiling() -> Iterator[None]:
 def _lower(
     script: Script,
     context: Context,
-    attributes: Mapping[str, Any],
-    input_types: Mapping[str, OnnxType | None],
+    arguments: Arguments,
     *,
     main: bool,
     around: Sequence[Region] = (),
 ) -> Lowered:
-    emission = Verbatim() if context.verbatim else Usual()
+    emission = Usual()
+    if context.verbatim:
+        emission = VerbatimTypes() if arguments.only_types else Verbatim()
     stages = emission.front(script)
     plan = context.plans.get(script.function, VerbatimPlan())
     recorder = emission.recorder(plan, main=main)
@@ -130,19 +139,23 @@ def _lower(
     b.span = stages.parsed.unit.span
     env: dict[str, Any] = {}
     inputs: list[GraphValue] = []
+    numbers: dict[str, GraphValue] = {}
     for p in script.signature.params:
         if isinstance(p.spec, AttributeSpec):
             env[p.name] = (
-                _attribute_value(script, p, attributes, b.span)
-                if main
+                _attribute_value(script, p, arguments.attributes, b.span)
+                if main or p.name in arguments.attributes
                 else AttributeRef(p.name, p.spec.kind, optional=_may_be_none(p))
             )
             continue
-        kind = input_types.get(p.name) or input_type(p, exact=context.verbatim)
-        if main and p.default is None and p.name not in input_types:
-            env[p.name] = None  # an optional input that the model does not have
+        given = p.name in arguments.types
+        if p.name in arguments.absent or (main and p.default is None and not given):
+            env[p.name] = None  # an optional input that the call or the model does not have
             continue
-        value = b.wrap(recorder.input(p.name, kind), kind)
+        kind = arguments.types[p.name] if given else input_type(p, exact=context.verbatim)
+        value = b.wrap(recorder.input(p.name, kind), kind, arguments.numbers.get(p.name))
+        if value.weak is not None:
+            numbers[p.name] = value
         if isinstance(p.default, Initializer):
             recorder.scope.initializers[value.value] = p.default
         if main:
@@ -158,7 +171,9 @@ def _lower(
     else:
         with context.entering(script.function, script.name, b.span):
             result = function_result(lowering, script.signature, stages)
+    met = {name: dtype for name, v in numbers.items() if (dtype := _met_dtype(v)) is not None}
     low = _finish(script, stages, lowering, emission, result, [v.value for v in inputs])
+    low.met = met
     used = {op.version for _, op, _ in b.recorder.uses if op.domain == ""}
     low.versions = frozenset(used | {b.opset.version} if own_opset else used - {b.opset.version})
     return low
@@ -193,6 +208,8 @@ def _finish(
         inputs,
         outputs,
         nodes,
+        tuple((v.kind, v.weak) for v in values),
+        not isinstance(result, tuple),
         imports,
         types,
         front.parsed.doc,
@@ -233,6 +250,18 @@ def input_type(p: Param, *, exact: bool = False) -> OnnxType | None:
 
 def _may_be_none(p: Param) -> bool:
     return isinstance(p.spec, AttributeSpec) and (p.spec.optional or p.default is None)
+
+
+def _met_dtype(v: GraphValue) -> DType | None:
+    """The one element type that a number was cast to in a body, if there is just one."""
+    dtypes: set[DType | None] = set()
+    for node, _ in v.value.uses():
+        if node.op_type == "Cast" and "to" in node.attributes:
+            dtypes.add(DType(node.attributes["to"].as_int()))
+        elif v.kind is not None:
+            dtypes.add(getattr(v.kind, "dtype", None))
+    dtypes.discard(None)
+    return dtypes.pop() if len(dtypes) == 1 else None
 
 
 def _attribute_value(

@@ -124,7 +124,7 @@ class Regions:
     def before_call(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], span: Span
     ) -> None:
-        """Refuse a call that changes an object of a place further out.
+        """Refuse a call that changes an object from outside the region.
 
         Raises:
             NeedsStaticValue: the loop around it can be unrolled.
@@ -136,7 +136,7 @@ class Regions:
             self.change(x, _called(function), span)
 
     def before_operation(self, function: Any, args: Sequence[Any], span: Span) -> None:
-        """Refuse an operator or built-in function whose special methods change what is further out.
+        """Refuse an operator or built-in function whose special methods change outer objects.
 
         Raises:
             NeedsStaticValue: the loop around it can be unrolled.
@@ -146,7 +146,7 @@ class Regions:
             self.before_call(method, values, {}, span)
 
     def before_attribute(self, holder: Any, name: str, span: Span) -> None:
-        """Refuse to read a property that changes what is further out, as `before_call` does."""
+        """Refuse to read a property that changes an object from outside, as `before_call` does."""
         if self.stack and not isinstance(holder, ModuleType):
             attribute = getattr_static(type(holder), name, None)
             if isinstance(attribute, property) and isinstance(attribute.fget, FunctionType):
@@ -213,7 +213,7 @@ class Regions:
 
 
 def _start(span: Span | None) -> Any:
-    """The first characters of a statement that goes over several lines."""
+    """The first characters of a statement that spans several lines."""
     if span is None or span.line == span.end_line:
         return span
     return Span(span.file, span.line, span.col, span.line, span.col + 2)

@@ -235,7 +235,7 @@ def length(b: GraphBackend, x: RunTimeList) -> Any:
 
 
 def item_at(b: GraphBackend, x: RunTimeList, index: Any) -> Any:
-    """`x[index]`, negative indices from the end."""
+    """`x[index]`; negative indices count from the end."""
     x = settled(b, x)
     at = as_value(b, index, dtype=DType.INT64)
     at = cast(b, b.as_weak(at, None), DType.INT64)

@@ -8,7 +8,7 @@ that the function is lowered with: `tables.USUAL`, or `verbatim.tables.VERBATIM`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,7 +31,26 @@ from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.types.dtypes import DType
 from onnxwright.types.initializers import Initializer
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import OnnxType, TensorType
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What is known of the arguments of a call; what is not here is as the parameter says.
+
+    Attributes:
+        types: the types of values.
+        numbers: for values that are Python numbers, the kind of number.
+        absent: the values that are not given.
+        attributes: the values of attributes.
+        only_types: whether nothing but the types of the results is asked for.
+    """
+
+    types: Mapping[str, OnnxType | None] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    only_types: bool = False
 
 
 class LowerCallee(Protocol):
@@ -42,7 +61,7 @@ class LowerCallee(Protocol):
         script: Script,
         context: Context,
         around: Sequence[Region] = (),
-        input_types: Mapping[str, Any] | None = None,
+        arguments: Arguments | None = None,
     ) -> Any:
         """The `lower.functions.Lowered` of a script; `around` is where it is called."""
 
@@ -76,7 +95,6 @@ class Handlers:
         body_name: the name of a graph attribute, given that of the attribute and its callable.
         own_name: reserves the name of a variable for the value it holds.
         checked: results are checked against annotations, and bodies against their operators.
-        scratch: the handlers of a callee that is lowered for its types only; these if None.
     """
 
     expressions: Mapping[type, Callable[[Lowering, Any], Any]]
@@ -88,12 +106,6 @@ class Handlers:
     body_name: Callable[[str, Any], str] = lambda name, body: name
     own_name: Callable[[Recorder, str, ir.Value], None] = lambda recorder, name, value: None
     checked: bool = True
-    scratch: Handlers | None = None
-
-    @property
-    def for_types(self) -> Handlers:
-        """The handlers of a callee that is lowered for its types only."""
-        return self if self.scratch is None else self.scratch
 
 
 class Lowering:

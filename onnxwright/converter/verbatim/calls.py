@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from onnxwright.converter.lower.calls import lowering as usual_calls
 from onnxwright.converter.lower.calls.bodies import body_graph
-from onnxwright.converter.lower.calls.call_results import call_result
+from onnxwright.converter.lower.calls.call_results import generic_body, lowered_for_call
 from onnxwright.converter.lower.calls.scripts import generic_error, remember_callee
 from onnxwright.converter.lower.context import Script, VerbatimPlan
 from onnxwright.converter.lower.frame import Closure
@@ -158,7 +158,7 @@ def call_script(
                     name=script.name, reason=reason, signature=str(script.signature), span=span
                 )
             )
-    lowered = low.context.results[("generic", script.function, script.domain, script.name)]
+    lowered = generic_body(low, script)
     count = kwargs.get("_outputs")
     if count is None:
         count = len(lowered.outputs)
@@ -189,10 +189,10 @@ def _result_kinds(
     arguments = {p.name: a for p, a in zip(params, args, strict=True)}
     try:
         with low.context.entering(script.function, script.name, span):
-            result = call_result(low, script, arguments, span)
+            result = lowered_for_call(low, script, arguments)
     except OnnxwrightError:
         return [None] * count
-    kinds = [kind for kind, _ in result.kinds]
+    kinds = [kind for kind, _ in result.results]
     return kinds if len(kinds) == count else [None] * count
 
 

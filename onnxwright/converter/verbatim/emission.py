@@ -10,7 +10,7 @@ from onnxwright.converter.lower.context import Context, Script, VerbatimPlan
 from onnxwright.converter.lower.emission import Usual
 from onnxwright.converter.lower.state import Handlers, Lowering
 from onnxwright.converter.pipeline import Front, front
-from onnxwright.converter.verbatim.tables import VERBATIM
+from onnxwright.converter.verbatim.tables import VERBATIM, VERBATIM_TYPES
 from onnxwright.diagnostics.span import Span
 from onnxwright.ir.builder import Recorder
 from onnxwright.semantics.graph_value import GraphValue
@@ -57,3 +57,17 @@ class Verbatim(Usual):
     ) -> tuple[dict[str, int], list[ir.Value]]:
         """The highest version of each domain, as the script names it."""
         return {domain: max(versions) for domain, versions in b.recorder.opsets.items()}, outputs
+
+
+class VerbatimTypes(Verbatim):
+    """A callee that is lowered for the types of its results only: its loops as usual."""
+
+    handlers: Handlers = VERBATIM_TYPES
+
+    def front(self, script: Script) -> Front:
+        """The stages before lowering."""
+        return front(script.function, script.source_text)
+
+    def recorder(self, plan: VerbatimPlan, *, main: bool) -> Recorder:
+        """What the nodes are recorded in."""
+        return Recorder()

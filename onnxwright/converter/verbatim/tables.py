@@ -15,7 +15,7 @@ from onnxwright.ir.builder import Recorder
 
 
 def own_name(recorder: Recorder, name: str, value: ir.Value) -> None:
-    """The value a variable holds has its name in the model."""
+    """Give the value a variable holds the name of the variable in the model."""
     recorder.name_owner[name] = value
 
 
@@ -31,6 +31,5 @@ VERBATIM_TYPES = replace(
 
 VERBATIM = replace(
     VERBATIM_TYPES,
-    scratch=VERBATIM_TYPES,
     statements={**USUAL.statements, hir.For: execute_for, hir.While: execute_while},
 )

@@ -170,19 +170,7 @@ def _loop(
         condition, carried = results[0], results[1 : 1 + count]
         if condition is None:
             condition = wrap(np.array(True))
-        rows = results[1 + count :]
-        if scanned is None:
-            scanned = [[] for _ in rows]
-        if len(rows) != len(scanned):
-            _wrong_result(
-                op,
-                "body",
-                f"{len(rows)} values to stack",
-                f"{len(scanned)}, as in the first iteration",
-                "return the same number of values each time",
-            )
-        for column, row in zip(scanned, rows, strict=True):
-            column.append(row)
+        scanned = _with_rows(op, scanned, results[1 + count :])
         step += 1
     if scanned is None and outputs > count:
         return (*carried, *_never_stacked(op, body, (condition, *carried), outputs - count))
@@ -198,6 +186,23 @@ def _never_stacked(op: Op, body: Any, carried: Sequence[Any], columns: int) -> t
         rows = []
     rows += [wrap(np.zeros((), np.float32))] * (columns - len(rows))
     return tuple(wrap(np.zeros((0, *r.value.shape), r.value.dtype)) for r in rows)
+
+
+def _with_rows(op: Op, columns: list[list[Any]] | None, rows: list[Any]) -> list[list[Any]]:
+    """The values to stack, with those of one more iteration; None before the first."""
+    if columns is None:
+        columns = [[] for _ in rows]
+    if len(rows) != len(columns):
+        _wrong_result(
+            op,
+            "body",
+            f"{len(rows)} values to stack",
+            f"{len(columns)}, as in the first iteration",
+            "return the same number of values each time",
+        )
+    for column, row in zip(columns, rows, strict=True):
+        column.append(row)
+    return columns
 
 
 def _stack(op: Op, rows: Sequence[Any], axis: int = 0) -> Tensor:
@@ -240,19 +245,8 @@ def _scan(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple
                 f"at least {len(state)}: the state",
                 "return (*state, *values to stack)",
             )
-        state, rows = results[: len(state)], results[len(state) :]
-        if columns is None:
-            columns = [[] for _ in rows]
-        if len(rows) != len(columns):
-            _wrong_result(
-                op,
-                "body",
-                f"{len(rows)} values to stack",
-                f"{len(columns)}, as in the first step",
-                "return the same number of values each time",
-            )
-        for column, row in zip(columns, rows, strict=True):
-            column.append(row)
+        columns = _with_rows(op, columns, results[len(state) :])
+        state = results[: len(state)]
     if columns is None:
         return tuple(state)
     out_axes = per_value(attributes, "scan_output_axes", len(columns), user_span())

@@ -107,7 +107,7 @@ def _signed(rng: Any) -> Draw:
 
 @rule(since=6, cases=_signed)
 def abs_of_neg(op: Op, x: Value) -> Any:
-    """An absolute value takes the sign away by itself."""
+    """The absolute value of a negated value is that of the value itself."""
     return op.Abs(op.Neg(x))
 
 

@@ -55,7 +55,7 @@ def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
 
 
 def _transposed(rng: Any, which: str, shape: tuple[int, int]) -> Draw:
-    """Matrices, of which one is transposed before the Gemm, and half of the time by it, too."""
+    """Matrices, one of them transposed before the Gemm, and half of the time by the Gemm too."""
     twice = int(rng.integers(2))
     made = {"x": floats(rng, (2, 3)), "w": floats(rng, (3, 4))}
     name = "x" if which == "transA" else "w"
@@ -65,7 +65,7 @@ def _transposed(rng: Any, which: str, shape: tuple[int, int]) -> Draw:
 
 @rule(since=7, cases=lambda rng: _transposed(rng, "transA", (3, 2)))
 def gemm_of_transposed(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
-    """A Gemm reads its first matrix transposed by itself."""
+    """Gemm transposes its first matrix itself."""
     return op.Gemm(op.Transpose(x, perm=[1, 0]), w, b, **attrs)
 
 
@@ -77,7 +77,7 @@ def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
 
 @rule(since=7, cases=lambda rng: _transposed(rng, "transB", (4, 3)))
 def gemm_by_transposed(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
-    """A Gemm reads its second matrix transposed by itself."""
+    """Gemm transposes its second matrix itself."""
     return op.Gemm(x, op.Transpose(w, perm=[1, 0]), b, **attrs)
 
 
@@ -289,7 +289,7 @@ def _(
 
 
 def _joined(op: Any, x: Any, weights: list[Any], biases: list[Any], match: Any) -> Any:
-    """The parts of one product with all the weights beside one another."""
+    """The slices of one product with the concatenated weights."""
     if x.rank is None or x.rank < 2 or x.dtype not in _FLOATS:
         return None
     if any(w.rank != 2 or not isinstance(w.shape[1], int) or w.shape[1] == 0 for w in weights):

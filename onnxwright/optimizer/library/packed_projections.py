@@ -49,7 +49,7 @@ def _(op: Any, x: Any, a: Any, perm: Any, b: Any) -> Any:
 
 
 def _split(count: int) -> Rule:
-    """The rule for so many parts."""
+    """The rule for this many parts."""
 
     def cases(rng: Any) -> Draw:
         n, m, d = sizes(rng, 3, 3)
@@ -137,7 +137,7 @@ def _(op: Any, x: Any, perm: Any, match: Any) -> Any:
 
 
 def _cut_axis(before: Any, after: Any) -> int | None:
-    """The axis of a shape that is two axes of another one, all others the same."""
+    """The axis of a shape that another shape splits into two; all others are equal."""
     if len(after) != len(before) + 1:
         return None
     same = 0

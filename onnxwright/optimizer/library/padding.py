@@ -1,4 +1,4 @@
-"""Pad into what pads by itself: convolutions, pools, and another Pad."""
+"""Pad merged into operators that pad themselves: convolutions, pools, and another Pad."""
 
 from __future__ import annotations
 

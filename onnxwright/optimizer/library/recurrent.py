@@ -16,7 +16,7 @@ from onnxwright.optimizer.rules import Rule, rule
 
 
 def _is_zero(value: Any) -> bool:
-    """Whether every element of a value is 0, as its graph says; weights are not looked at."""
+    """Whether the graph shows that every element of a value is 0; weights are not read."""
     if value is None:
         return True
     backend, one = value.backend, value.value

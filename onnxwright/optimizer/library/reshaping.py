@@ -187,7 +187,7 @@ def _expanded(rng: Any) -> Draw:
 
 @rule(cases=_expanded)
 def expand_into_add(op: Op, x: Value, s: Value, y: Value) -> Any:
-    """An Expand that the Add after it does again by itself."""
+    """An Expand before an Add that broadcasts anyway."""
     return op.Expand(x, s) + y
 
 
@@ -198,7 +198,7 @@ def _(op: Op, x: Value, like: Any, y: Value) -> Any:
 
 @rule(cases=_expanded)
 def expand_into_mul(op: Op, x: Value, s: Value, y: Value) -> Any:
-    """An Expand that the Mul after it does again by itself."""
+    """An Expand before a Mul that broadcasts anyway."""
     return op.Expand(x, s) * y
 
 

@@ -1,4 +1,4 @@
-"""Sequences that are built and taken apart again."""
+"""Sequences that are built and then unpacked again."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _cut(rng: Any) -> Draw:
 
 @rule(since=13, cases=_cut)
 def part_of_split_sequence(op: Op, x: Value, sizes: Const, i: Const, axis: Attr) -> Any:
-    """A sequence that a tensor is split to, of which one part is read."""
+    """A sequence that a tensor is split into, and one part of it that is read."""
     return op.SequenceAt(op.SplitToSequence(x, sizes, axis=axis), i)
 
 

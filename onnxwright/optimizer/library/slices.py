@@ -1,4 +1,4 @@
-"""Slices of Slices, and Slices that take a picture apart."""
+"""Slices of Slices, and Slices that split an image into blocks."""
 
 from __future__ import annotations
 

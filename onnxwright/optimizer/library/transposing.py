@@ -92,7 +92,7 @@ def _both_ways(rng: Any) -> Draw:
 
 
 def _between_both(name: str) -> Rule:
-    """The rule for an operator of two transposed values whose result is transposed back."""
+    """The rule for an operator on two transposed values whose result is transposed back."""
 
     def pattern(op: Op, x: Value, y: Value, p: Attr, q: Attr) -> Any:
         both = getattr(op, name)(op.Transpose(x, perm=p), op.Transpose(y, perm=p))

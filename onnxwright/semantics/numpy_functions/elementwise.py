@@ -42,7 +42,7 @@ def _by_operator(ufunc: np.ufunc, op: str) -> Callable[..., V]:
 
 
 def _by_formula(ufunc: np.ufunc, formula: Callable[[Backend[Any], Any], Any]) -> Callable[..., V]:
-    """A function that several operators make."""
+    """A function that is composed of several operators."""
 
     def apply(b: Backend[V], x: object) -> V:
         value = _in_dtype_of(b, ufunc, operand(b, x))
@@ -235,7 +235,7 @@ def clip(
 
 
 def round_(b: Backend[V], x: object, decimals: object = 0) -> V:
-    """To the nearest, ties to even, with so many decimals."""
+    """Rounded to the nearest number with this many decimals, ties to even."""
     value = operand(b, x)
     digits = static(b, "`decimals` of `round`", decimals)
     dtype = dtype_of(b, value)

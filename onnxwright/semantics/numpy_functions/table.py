@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def is_view(self) -> bool:
-        """Whether numpy gives a view of its first argument, where it can."""
+        """Whether numpy returns a view of the first argument where possible."""
         return self.name.removeprefix("np.") in _VIEWS
 
 

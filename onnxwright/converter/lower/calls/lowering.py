@@ -73,7 +73,7 @@ def evaluate_call(low: Lowering, node: hir.Call, outputs: int | None) -> Any:
 
 
 def _with_keywords(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of one call, each once, as Python has it."""
+    """The keyword arguments of a call; one that is given twice is refused, as in Python."""
     for key in more:
         if not isinstance(key, str):
             raise TypeError("keywords must be strings")
@@ -235,7 +235,7 @@ def _remember_constant(low: Lowering, op: Op, kwargs: dict[str, Any], result: An
 
 
 def _check_wanted(op: Op, outputs: int, span: Span) -> int:
-    """The number of outputs a target takes, if the operator can give so many."""
+    """The number of outputs a target takes, if the operator can have that many."""
     signature = op.signature
     assert signature is not None
     least = sum(1 for p in signature.outputs if p.option == "single")

@@ -9,14 +9,18 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.converter.frontend.outer_names import OuterNames
-from onnxwright.converter.lower.calls.call_results import CallResult, annotated_dtype, call_result
+from onnxwright.converter.lower.calls.call_results import (
+    annotated_dtype,
+    generic_body,
+    lowered_for_call,
+)
 from onnxwright.converter.lower.calls.generic_bodies import SameBody, reads_as_double
 from onnxwright.converter.lower.calls.inlining import run_body
 from onnxwright.converter.lower.context import Script
 from onnxwright.converter.lower.frame import Frame
 from onnxwright.converter.lower.opsets import sugar_opset
 from onnxwright.converter.lower.regions import Region
-from onnxwright.converter.lower.state import Lowering
+from onnxwright.converter.lower.state import Arguments, Lowering
 from onnxwright.converter.lower.values import AttributeRef, is_dynamic, leaves
 from onnxwright.converter.pipeline import front
 from onnxwright.diagnostics.catalogue import models, types
@@ -46,12 +50,12 @@ def call_script(
         error = generic_error(low, script)
         if error is not None:
             raise error
-        result = call_result(low, script, arguments, span)
-        if not _same_for_types(low, script, arguments, result):
+        call = lowered_for_call(low, script, arguments)
+        if not _same_for_types(low, script, arguments, call):
             if choice == "auto":
                 return inline_script(low, script, arguments, span)
             fail(types.UnknownElementType(operation=script.name, span=span))
-        return _call_node(low, script, arguments, result, span)
+        return _call_node(low, script, arguments, call, span)
 
 
 def _check_attributes(low: Lowering, script: Script, arguments: dict[str, Any], span: Span) -> None:
@@ -100,42 +104,29 @@ def _must_inline(low: Lowering, script: Script, arguments: dict[str, Any]) -> bo
 
 def generic_error(low: Lowering, script: Script) -> ScriptError | None:
     """Why a script cannot be an ONNX function on its own, or None."""
-    key = _generic_key(script)
-    if key not in low.context.results:
-        try:
-            # It is lowered once and called any number of times.
-            called = Region(f"`{script.name}`", None)
-            low.context.results[key] = low.lower_callee(script, low.context, [called])
-        except ScriptError as error:
-            low.context.results[key] = error
-    result = low.context.results[key]
+    result = generic_body(low, script)
     return result if isinstance(result, ScriptError) else None
-
-
-def _generic_key(script: Script) -> object:
-    return ("generic", script.function, script.domain, script.name)
 
 
 # -- call nodes ------------------------------------------------------------------------------------
 
 
-def _same_for_types(
-    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult
-) -> bool:
-    """Whether the function means what its body means for the element types of these arguments."""
-    function = low.context.results[_generic_key(script)]
-    if len(function.outputs) != len(result.kinds):
+def _same_for_types(low: Lowering, script: Script, arguments: dict[str, Any], call: Any) -> bool:
+    """Whether the function means what its body means for the element types of these arguments.
+
+    Args:
+        call: the function, lowered for the arguments.
+    """
+    generic = generic_body(low, script)
+    if len(generic.outputs) != len(call.results):
         return False
-    given: dict[str, OnnxType | None] = {}
-    for p, parameter in zip(script.signature.values, function.inputs, strict=True):
-        kind = function.recorder.type_of(parameter)
-        if arguments[p.name] is not None and getattr(kind, "dtype", None) is None:
-            given[p.name] = _argument_type(low, arguments[p.name], result.met.get(p.name), kind)
-    typed = function
-    if any(given.values()):
-        key = ("types", script.function, script.domain, script.name, tuple(given.items()))
+    typed = generic
+    element_types = _element_types(low, script, arguments, call)
+    if element_types and typed is not call:
+        types = tuple(element_types.items())
+        key = ("types", script.function, script.domain, script.name, types)
         if key not in low.context.results:
-            low.context.results[key] = _for_types(low, script, given, function)
+            low.context.results[key] = _typed_body(low, script, element_types, call)
         typed = low.context.results[key]
     return typed is not None and not any(
         p.is_attribute and _is_rounded(arguments[p.name]) and reads_as_double(typed.nodes, p.name)
@@ -143,16 +134,36 @@ def _same_for_types(
     )
 
 
-def _for_types(
-    low: Lowering, script: Script, given: dict[str, OnnxType | None], function: Any
-) -> Any:
-    """A function lowered for element types; None where it is another one then."""
+def _element_types(
+    low: Lowering, script: Script, arguments: dict[str, Any], call: Any
+) -> dict[str, OnnxType]:
+    """The types of arguments whose parameters have no element type of their own."""
+    types: dict[str, OnnxType] = {}
+    generic = generic_body(low, script)
+    for p, parameter in zip(script.signature.values, generic.inputs, strict=True):
+        kind = generic.recorder.type_of(parameter)
+        if arguments[p.name] is not None and getattr(kind, "dtype", None) is None:
+            one = _argument_type(low, arguments[p.name], call.met.get(p.name), kind)
+            if one is not None:
+                types[p.name] = one
+    return types
+
+
+def _typed_body(low: Lowering, script: Script, types: dict[str, OnnxType], call: Any) -> Any:
+    """A function lowered for element types; None if its body is a different one then.
+
+    What was lowered for the call is that function, unless it differs by more than element types:
+    by a size, an attribute or a number that the call gives.
+    """
+    generic = generic_body(low, script)
+    if SameBody(generic.recorder, call.recorder).same(generic, call):
+        return call
     try:
         called = Region(f"`{script.name}`", None)
-        typed = low.lower_callee(script, low.context, [called], given)
+        typed = low.lower_callee(script, low.context, [called], Arguments(types))
     except ScriptError:
         return None
-    return typed if SameBody(function.recorder, typed.recorder).same(function, typed) else None
+    return typed if SameBody(generic.recorder, typed.recorder).same(generic, typed) else None
 
 
 def _is_rounded(value: Any) -> bool:
@@ -185,7 +196,7 @@ def _argument_type(
 
 
 def _call_node(
-    low: Lowering, script: Script, arguments: dict[str, Any], result: CallResult, span: Span
+    low: Lowering, script: Script, arguments: dict[str, Any], call: Any, span: Span
 ) -> Any:
     b = low.at(span)
     inputs: list[GraphValue | None] = []
@@ -197,7 +208,7 @@ def _call_node(
             if argument is not None:
                 attributes.append(argument)
         else:
-            inputs.append(_tensor_argument(low, script, p, value, arguments, result))
+            inputs.append(_tensor_argument(low, script, p, value, arguments, call))
     while inputs and inputs[-1] is None:
         inputs.pop()
     b = low.at(span)
@@ -206,7 +217,7 @@ def _call_node(
         script.name,
         [None if v is None else v.value for v in inputs],
         attributes,
-        len(result.kinds),
+        len(call.results),
         overload=script.overload,
         origin=b.origin(),
         sugar=False,
@@ -214,11 +225,11 @@ def _call_node(
     b.recorder.use_opset(script.domain, script.version, span)
     remember_callee(low, script, span)
     wrapped = []
-    for value, (kind, weak) in zip(values, result.kinds, strict=True):
+    for value, (kind, weak) in zip(values, call.results, strict=True):
         b.recorder.set_type(value, kind)
         adapters.set_type(value, kind)
         wrapped.append(b.wrap(value, kind, weak))
-    return wrapped[0] if result.single else tuple(wrapped)
+    return wrapped[0] if call.single else tuple(wrapped)
 
 
 def remember_callee(low: Lowering, script: Script, span: Span) -> None:
@@ -267,7 +278,7 @@ def _tensor_argument(
     p: Param,
     value: Any,
     arguments: dict[str, Any],
-    result: CallResult,
+    call: Any,
 ) -> GraphValue | None:
     """An argument for a value parameter; a number takes the type the callee gives it."""
     if value is None:
@@ -281,7 +292,7 @@ def _tensor_argument(
     if dtype is None and isinstance(p.spec, ValueSpec) and p.spec.typevar:
         like = _same_variable(script, p, arguments)
     if dtype is None and like is None:
-        dtype = result.met.get(p.name)
+        dtype = call.met.get(p.name)
     tensor: GraphValue = as_value(b, value, dtype=dtype, like=like)
     return tensor
 

@@ -43,7 +43,7 @@ def always(value: Any) -> Callable[[], Any]:
 
 
 def static_truth(x: Any) -> bool:
-    """Whether an object known now is true, as Python says; an array of several is neither."""
+    """The truth value in Python of an object known now; an array of several elements has none."""
     try:
         return bool(x)
     except ValueError:

@@ -187,7 +187,7 @@ def evaluate_display(low: Lowering, node: hir.Display) -> Any:
 
 
 def expand_items(low: Lowering, nodes: Iterable[hir.Expr]) -> list[Any]:
-    """The values of several expressions, `*xs` taken apart."""
+    """The values of several expressions, with `*xs` unpacked."""
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, hir.Star):

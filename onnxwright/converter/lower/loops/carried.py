@@ -419,7 +419,7 @@ def _init(x: Any) -> Any:
 
 
 def _lists_differ(before: Any, end: Any) -> bool:
-    """Whether a list has another length after an iteration, or may have."""
+    """Whether an iteration changes, or may change, the length of a list."""
     if isinstance(before, ListSlot):
         return is_list(end) and end is not before.held
     if not isinstance(before, list) or not is_list(end):

@@ -1,4 +1,4 @@
-"""What a `for` goes over: ranges, tensors, sequences, lists, `enumerate`, `zip`, `reversed`."""
+"""What a `for` iterates over: ranges, tensors, sequences, lists, `enumerate`, `zip`, `reversed`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from onnxwright.types.kinds import SequenceType
 
 @dataclass
 class DynamicTripCount:
-    """What a `for` loop goes over, when that is decided at run time.
+    """What a `for` loop iterates over, if that is decided at run time.
 
     Attributes:
         count: the trip count, as an INT64 scalar or an int.
@@ -44,7 +44,7 @@ def read_iterable(low: Lowering, node: hir.Expr, body: hir.Block = ()) -> Any:
     """A static list or range, or the trip count of a run-time loop.
 
     Args:
-        node: what the loop goes over.
+        node: what the loop iterates over.
         body: the body of the loop, which may write into it.
     """
     if isinstance(node, hir.Call) and isinstance(node.func, hir.Name):
@@ -96,7 +96,7 @@ def _builtin_iterable(low: Lowering, function: Any, node: hir.Call, body: hir.Bl
 def iterations_of(
     low: Lowering, value: Any, span: Span, reader: Callable[[], Any] | None = None
 ) -> Any:
-    """What a loop goes over for an evaluated iterable: itself, or a trip count with its items.
+    """The iterations of a loop over an evaluated iterable: itself, or a trip count with its items.
 
     `reader` gives what the iterable is when an item is read, where that may change.
     """

@@ -189,7 +189,7 @@ class _Merging:
         return map_leaves(a, lambda _: next(merged))
 
     def _lists(self, name: str, a: Any, c: Any) -> Any:
-        """Two lists, at least one of which has a length that the other has not: a sequence."""
+        """Two lists that may differ in length, as a sequence."""
         item = item_type(self.low.b, a, c)
         if not isinstance(item, LeafType) or item.dtype is None:
             return self._unmergeable(name, a, c)
@@ -361,7 +361,7 @@ def _emit_if(test: GraphValue, merging: _Merging, held: set[str]) -> list[GraphV
 
 
 class _Output:
-    """Stands for an output of the If until the node exists."""
+    """Placeholder for an output of the If until the node exists."""
 
     def __init__(
         self,

@@ -63,7 +63,7 @@ def _check_annotation(low: Lowering, name: str, annotation: str, value: Any, spa
 
 
 def _is_custom(value: GraphValue) -> bool:
-    """Whether a value comes from an operator of which only the user knows what it gives."""
+    """Whether a value comes from a custom operator, whose results only the user knows."""
     node = value.value.producer()
     return node is not None and not is_known_domain(node.domain)
 
