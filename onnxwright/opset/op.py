@@ -143,7 +143,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         plan = self._planned()
         return 1 if plan is None else plan.least_outputs
 
-    def listed(self, inputs: Sequence[T | None]) -> list[T | None]:
+    def listed(self, inputs: Sequence[T]) -> list[T | None]:
         """Inputs without absent ones at the end, but as many as a node has to list.
 
         Example:
@@ -153,7 +153,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         """
         plan = self._planned()
         least = 0 if plan is None else plan.least
-        made = list(inputs)
+        made: list[T | None] = list(inputs)
         while len(made) > least and made[-1] is None:
             made.pop()
         if plan is not None:

@@ -106,7 +106,8 @@ def round_to_nearest(
     scale = np.empty((blocks, columns), kind)
     zero = None if symmetric else np.empty((blocks, columns), np.uint8)
     norms = np.zeros(2)
-    limits: Any = ml_dtypes.finfo(kind)  # it has no annotations
+    finfo: Any = ml_dtypes.finfo  # it has no annotations
+    limits = finfo(kind)
     exact, small, large = 0.0, False, False
     width = max(1, _PIECE // max(rows, 1))
     for start in range(0, columns, width):
