@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
@@ -155,7 +156,7 @@ class _Bodies:
         self, a: ProtoGraph, b: ProtoGraph, outer: Where
     ) -> Iterator[tuple[ProtoGraph, ProtoGraph, Where]]:
         where = (*outer, a.label)
-        for x, y in _alike(a.inputs, b.inputs):
+        for x, y in _alike(a, b, "inputs"):
             if y is not None:
                 self.matching.pair_values(x, y)
         align(a, b, self.matching)
@@ -172,8 +173,8 @@ class _Bodies:
 
     def _graph(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         rows: list[Row] = []
-        self._values("input", a.inputs, b.inputs, where, rows)
-        self._values("output", a.outputs, b.outputs, where, rows)
+        self._values("input", a, b, where, rows)
+        self._values("output", a, b, where, rows)
         if a.outputs and isinstance(a.proto, onnx.FunctionProto):
             self._attributes_of_functions(a, b, where)
         self._results(a, b, where)
@@ -191,22 +192,18 @@ class _Bodies:
     # -- values that no node makes ---------------------------------------------------------------
 
     def _values(
-        self,
-        what: str,
-        left: list[ProtoValue],
-        right: list[ProtoValue],
-        where: Where,
-        rows: list[Row],
+        self, what: str, a: ProtoGraph, b: ProtoGraph, where: Where, rows: list[Row]
     ) -> None:
-        pairs = _alike(left, right)
-        taken = set()
+        right = b.inputs if what == "input" else b.outputs
+        pairs = _alike(a, b, f"{what}s")
+        moved = _moved(pairs, right)
+        taken = Counter(y for _, y in pairs if y is not None)
         for x, y in pairs:
             shown = f"{x.name}: {type_words(x)}"
             if y is None:
                 self._note(Change("removed", what, x.name, where, shown), rows)
                 continue
-            taken.add(y)
-            details = []
+            details = [moved[x]] if x in moved else []
             if x.name != y.name and len(where) == 1:
                 details.append(f"name: {x.name} -> {y.name}")
             if not _same_info(x, y):
@@ -217,13 +214,14 @@ class _Bodies:
                     Change("changed", what, x.name, where, shown, other, tuple(details)), rows
                 )
         for y in right:
-            if y not in taken:
+            taken[y] -= 1
+            if taken[y] < 0:
                 shown = f"{y.name}: {type_words(y)}"
                 self._note(Change("added", what, y.name, where, "", shown), rows)
 
     def _results(self, a: ProtoGraph, b: ProtoGraph, where: Where) -> None:
         """Outputs that another node makes, or an input or initializer."""
-        for x, y in _alike(a.outputs, b.outputs):
+        for x, y in _alike(a, b, "outputs"):
             if y is not None and not self._same(x, y) and not self._unmatched(x, y):
                 detail = f"from: {source(x)} -> {source(y)}"
                 self._note(Change("rewired", "output", x.name, where, x.name, y.name, (detail,)))
@@ -372,14 +370,28 @@ def _many(graph: ProtoGraph, node: ProtoNode) -> bool:
     return sum(1 for _ in islice(alike, 2)) > 1
 
 
-def _alike(
-    left: list[ProtoValue], right: list[ProtoValue]
-) -> list[tuple[ProtoValue, ProtoValue | None]]:
-    """Inputs or outputs by name; by place where there are as many and some name is not found."""
-    by_name = {w.name: w for w in right}
-    if len(left) == len(right) and any(w.name not in by_name for w in left):
+def _alike(a: ProtoGraph, b: ProtoGraph, what: str) -> list[tuple[ProtoValue, ProtoValue | None]]:
+    """Inputs or outputs by name; by place in bodies, or where there are as many of other names."""
+    left: list[ProtoValue] = getattr(a, what)
+    right: list[ProtoValue] = getattr(b, what)
+    by_name: dict[str, list[ProtoValue]] = {}
+    for w in reversed(right):
+        by_name.setdefault(w.name, []).append(w)
+    inside = a.owner is not None
+    if len(left) == len(right) and (inside or any(w.name not in by_name for w in left)):
         return list(zip(left, right, strict=True))
-    return [(w, by_name.get(w.name)) for w in left]
+    return [(w, by_name[w.name].pop() if by_name.get(w.name) else None) for w in left]
+
+
+def _moved(
+    pairs: list[tuple[ProtoValue, ProtoValue | None]], right: list[ProtoValue]
+) -> dict[ProtoValue, str]:
+    """Of what is on both sides: the places of what comes in another order there."""
+    both = [(x, y) for x, y in pairs if y is not None]
+    order = sorted((y for _, y in both), key=right.index)
+    return {
+        x: f"place: {n} -> {order.index(y)}" for n, (x, y) in enumerate(both) if order[n] is not y
+    }
 
 
 def _same_info(x: ProtoValue, y: ProtoValue) -> bool:

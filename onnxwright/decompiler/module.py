@@ -244,12 +244,14 @@ def _main(
     module.uses.add("script")
     proto = graph.proto
     assert isinstance(proto, onnx.GraphProto)
-    body = LoopBody(graph, module, opsets, {}, Names(module.names))
+    names = Names(module.names)
+    body = LoopBody(graph, module, opsets, {}, names)
     params = []
     for w in graph.inputs:
         held = body.input_name(w)
         params.append(_input(module, body, w, held))
     unread = {w for w in graph.initializers if not w.uses and not w.is_output}
+    names.reserve(*(w.name for w in unread))  # no variable has them, and no value may get them
     # NOTE: in order of first use, which is the order in which compiling finds them.
     place = {w: n for n, w in enumerate(_read_in_order(graph))}
     for w in sorted(graph.initializers, key=lambda w: place.get(w, len(place))):

@@ -7,8 +7,8 @@ computed here.  Calling an `Op` hands it to the dispatcher of `op_dispatch`, whi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from onnxwright import op_dispatch
 from onnxwright.diagnostics.catalogue.opcalls import BadReservedKeyword
@@ -55,6 +55,9 @@ class OperatorSet(Protocol):
 
     def __getitem__(self, name: str) -> Op:
         """An operator by name."""
+
+
+T = TypeVar("T")
 
 
 class BoundCall(NamedTuple):
@@ -125,16 +128,38 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             self._signature = self.opset.signature_of(self.name)
         return self._signature
 
+    def _planned(self) -> CallPlan | None:
+        """What binding needs of the schema; None for a custom operator."""
+        if self._plan is None:
+            sig = self.signature
+            if sig is None:
+                return None
+            self._plan = CallPlan(sig)
+        return self._plan
+
     @property
     def least_outputs(self) -> int:
         """How many outputs a call has that does not say it: all that are required."""
-        plan = self._plan
-        if plan is None:
-            sig = self.signature
-            if sig is None:
-                return 1
-            plan = self._plan = CallPlan(sig)
-        return plan.least_outputs
+        plan = self._planned()
+        return 1 if plan is None else plan.least_outputs
+
+    def listed(self, inputs: Sequence[T]) -> list[T | None]:
+        """Inputs without absent ones at the end, but as many as a node has to list.
+
+        Example:
+            >>> from onnxwright.opset import opset18
+            >>> opset18.Clip.listed(["x", "low", None]), opset18.Loop.listed(["trips"])
+            (['x', 'low'], ['trips', None])
+        """
+        plan = self._planned()
+        least = 0 if plan is None else plan.least
+        made: list[T | None] = list(inputs)
+        while len(made) > least and made[-1] is None:
+            made.pop()
+        if plan is not None:
+            absent = plan.fixed[len(made) : least]
+            made += [None] * len(absent) if all(p.is_optional for p in absent) else []
+        return made
 
     @property
     def since_version(self) -> int:
@@ -201,12 +226,9 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             >>> call.inputs, call.attributes
             (('x', None, 'm'), {})
         """
-        plan = self._plan
+        plan = self._planned()
         if plan is None:
-            sig = self.signature
-            if sig is None:
-                return _bind_custom(self, tuple(args), kwargs)
-            plan = self._plan = CallPlan(sig)
+            return _bind_custom(self, tuple(args), kwargs)
         inputs = list(args)
         attributes: dict[str, Any] = {}
         outputs = name = None
@@ -214,8 +236,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             inputs = self._spill(plan, inputs, attributes)
         if kwargs:
             inputs, outputs, name = self._keywords(plan, inputs, attributes, kwargs)
-        while inputs and inputs[-1] is None:
-            inputs.pop()
+        inputs = self.listed(inputs)
         if len(inputs) < plan.least:
             fail_missing(self.name, self.signature, plan, inputs)
         for i in plan.required:
@@ -280,7 +301,8 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         signature = self.signature
         if signature is None or name not in signature.attributes:
             return value
-        plan = self._plan = self._plan or CallPlan(signature)
+        plan = self._planned()
+        assert plan is not None
         return normal_form(self.name, signature, plan.attributes[name], value)
 
     def _spill(self, plan: CallPlan, values: list[Any], attributes: dict[str, Any]) -> list[Any]:

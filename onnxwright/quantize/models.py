@@ -12,6 +12,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.ir import door
+from onnxwright.ir.loading import checked_external
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs
 from onnxwright.versions.api import convert_in_place
@@ -48,6 +49,17 @@ def opened(source: Any) -> Opened:
     """
     model = door.opened(source, schemas=True).clone()
     return Opened(model, lambda made: door.returned(made, source))
+
+
+def read(tensor: Any) -> Any:
+    """The elements of a weight.
+
+    Raises:
+        ModelError: the file that has them cannot be read, or is too short (OW743).
+    """
+    if isinstance(tensor, ir.ExternalTensor):
+        checked_external(tensor, f"tensor `{tensor.name}`")
+    return tensor.numpy()
 
 
 def raise_version(model: ir.Model, version: int, *, single: bool = False) -> None:

@@ -216,17 +216,18 @@ def _quantize(
     sources: list[Source] = []
     for uses in groups.values():
         source = uses[0].source
-        if not _is_finite(source.read()):
-            why = "it has elements that are not finite"
-            name = source.value.name or ""
-            done.skipped += [Skipped(name, use.label, why) for use in uses]
-            source.release()
-            continue
         matrix = source.read()
-        made = _rounded(matrix.T if uses[0].transposed else matrix, uses[0], options)
+        made, why = None, "it has elements that are not finite"
+        if _is_finite(matrix):
+            made = _rounded(matrix.T if uses[0].transposed else matrix, uses[0], options)
+            why = made.fault
         before = int(matrix.size) * _width(uses[0])
         del matrix
         source.release()
+        if made is None or why:
+            name = source.value.name or ""
+            done.skipped += [Skipped(name, use.label, why) for use in uses]
+            continue
         done.weights.append(QuantizedWeight(
             source.value.name or "", tuple(use.label for use in uses),
             source.shape if uses[0].node.op_type == "Gather" else uses[0].matrix_shape,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 from onnxwright.diagnostics.caller import user_span
@@ -33,6 +34,7 @@ class Rounded:
         bits: bits of each element, 4 or 8.
         block: rows that share a scale; 0 where all of a column do.
         error: the norm of the difference divided by the norm of the weight.
+        fault: why its type of scales does not fit the weight; empty where it does.
     """
 
     values: Array
@@ -41,6 +43,7 @@ class Rounded:
     bits: int
     block: int
     error: float
+    fault: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -103,23 +106,41 @@ def round_to_nearest(
     scale = np.empty((blocks, columns), kind)
     zero = None if symmetric else np.empty((blocks, columns), np.uint8)
     norms = np.zeros(2)
+    finfo: Any = ml_dtypes.finfo  # it has no annotations
+    limits = finfo(kind)
+    exact, small, large = 0.0, False, False
     width = max(1, _PIECE // max(rows, 1))
     for start in range(0, columns, width):
         part = slice(start, min(start + width, columns))
         whole = np.zeros((blocks * step, part.stop - start), np.float32)
         whole[:rows] = weight[:, part]
         cut = whole.reshape(blocks, step, -1)
-        if symmetric:
-            integers, steps, zeros = _symmetric(cut, bits, kind)
-        else:
-            integers, steps, zeros = _asymmetric(cut, bits, kind)
-            assert zero is not None
+        found = _symmetric if symmetric else _asymmetric
+        integers, steps, zeros = found(cut, bits, kind)
+        if zero is not None:
             zero[:, part] = zeros
         values[:, part] = integers.reshape(whole.shape)[:rows]
         scale[:, part] = steps
-        again = (integers - zeros[:, None, :]) * steps.astype(np.float32)[:, None, :]
-        norms += (_squares(again - cut), _squares(cut))
-    return Rounded(values, scale, zero, bits, block, _relative(norms))
+        again = _again((integers, steps, zeros))
+        lost = _squares(again - cut)
+        norms += (lost, _squares(cut))
+        tiny = (np.abs(steps) < limits.smallest_normal) & cut.any(1)
+        small = small or bool(tiny.any())
+        exact += _squares(_again(found(cut, bits, np.float64)) - cut) if tiny.any() else lost
+        large = large or bool((np.abs(again) > float(limits.max)).any())
+    fault = ""
+    if large:
+        fault = f"it has elements that are beyond the range of {kind.name} when they are rounded"
+    elif small and norms[0] > 4 * exact:
+        fault = f"scales in {kind.name} are not precise enough for elements that are so small"
+    return Rounded(values, scale, zero, bits, block, _relative(norms), fault)
+
+
+def _again(rounded: tuple[Array, Array, Array]) -> Array:
+    """The numbers that integers, scales and zero points of blocks represent."""
+    integers, steps, zeros = rounded
+    again: Array = (integers - zeros[:, None, :]) * steps.astype(np.float32)[:, None, :]
+    return again
 
 
 def _symmetric(cut: Array, bits: int, kind: Any) -> tuple[Array, Array, Array]:

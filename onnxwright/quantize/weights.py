@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
-from onnxwright.quantize.models import root_graphs
+from onnxwright.quantize.models import read, root_graphs
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 Step: TypeAlias = "tuple[int, ...] | ir.DataType | None"
@@ -63,7 +63,7 @@ class Source:
 
     def read(self) -> Any:
         """The operand as an array; a transposed one is a view."""
-        array = self.tensor.numpy()
+        array = read(self.tensor)
         for step in self.steps:
             if step is None or isinstance(step, tuple):
                 array = np.transpose(array, step)

@@ -179,7 +179,7 @@ class Replay:
         wanted = len(node.outputs)
         if self.carrier is not None:
             wanted = _wanted(node)
-            inputs = _without_trailing(inputs)
+            inputs = op.listed(inputs)
         origin = props_of(node).get(ORIGIN)
         if not origin:
             return self.b.emit(op, inputs, attributes, wanted)
@@ -362,15 +362,6 @@ def _wanted(node: ir.Node) -> int:
             break
         count -= 1
     return count
-
-
-def _without_trailing(inputs: Sequence[GraphValue | None]) -> Sequence[GraphValue | None]:
-    count = len(inputs)
-    if count and inputs[-1] is not None:
-        return inputs
-    while count and inputs[count - 1] is None:
-        count -= 1
-    return inputs[:count]
 
 
 def _has_other_meaning(node: ir.Node, imports: Mapping[str, int]) -> bool:

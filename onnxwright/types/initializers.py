@@ -64,9 +64,13 @@ class External:
 
 def unpack_bits(raw: Array, bits: int, shape: tuple[int, ...], dtype: Any) -> Array:
     """Numbers of less than a byte, low bits first, as an array of one each."""
-    per = 8 // bits
-    parts = [(raw >> (bits * n)) & ((1 << bits) - 1) for n in range(per)]
-    flat = np.stack(parts, axis=-1).reshape(-1)[: int(np.prod(shape))]
+    count = int(np.prod(shape))
+    if 8 % bits:  # of six bits: four numbers in three bytes
+        every = np.unpackbits(raw, bitorder="little")[: count * bits].reshape(count, bits)
+        flat = np.packbits(every, axis=-1, bitorder="little").reshape(-1)
+    else:
+        parts = [(raw >> (bits * n)) & ((1 << bits) - 1) for n in range(8 // bits)]
+        flat = np.stack(parts, axis=-1).reshape(-1)[:count]
     unpacked: Array = flat.astype(np.uint8).view(dtype).reshape(shape)
     return unpacked
 

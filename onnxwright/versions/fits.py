@@ -63,6 +63,8 @@ def check_parts(call: Call, there: OpSignature) -> dict[str, Any]:
         own = call.signature.inputs
         extra = own[min(last, len(own) - 1)].name if own else str(last + 1)
         raise Refused(f"its input `{extra}` came with opset {_since(call)}")
+    if there.variadic_input is not None and max(last + 1, there.variadic_input) < there.min_input:
+        raise Refused(f"the older version needs at least {there.min_input} inputs")
     for n, param in enumerate(there.inputs):
         if param.option == "single" and not call.has(n):
             raise Refused(f"the older version needs its input `{param.name}`")

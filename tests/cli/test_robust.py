@@ -269,6 +269,11 @@ def test_weights_too_large_for_a_text_are_told_at_once(odd: Path, capsys) -> Non
         (["show", "m.onnx", "--svg", "-", "--html", "-"], "only one of --svg, --html"),
         (["show", "m.onnx", "--html", "no folder/x.html"], "no folder does not exist"),
         (["to-script", "m.onnx", "-o", "m.onnx/x.py"], "m.onnx is a file"),
+        (["to-script", "m.onnx", "-o", "m.onnx"], "m.onnx is a model, which this would overwrite"),
+        (["show", "m.onnx", "--svg", "m.onnx"], "m.onnx is a model, which this would overwrite"),
+        (["run", "m.onnx", "--random", "-o", "m.onnx"], "m.onnx is a model"),
+        (["run", "m.onnx", "--random", "--seed", "-1"], "-1 is not a number from 0 on"),
+        (["run", "m.onnx", "--random", "--dim", "N=3"], "the inputs have no dimension N"),
     ],
 )
 def test_a_wrong_option_is_told_with_its_command(
@@ -281,6 +286,7 @@ def test_a_wrong_option_is_told_with_its_command(
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
     assert words in err
+    assert main(["show", "m.onnx"]) == 0
 
 
 def test_a_model_as_text_is_read_without_a_warning(odd: Path, capsys) -> None:

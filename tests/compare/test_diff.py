@@ -66,6 +66,11 @@ CASES: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str, str]], str]] 
                    "type: FLOAT[N, 2] -> FLOAT16[N, 2]"),
     "input name": ([("float[N, 2] z", "float[N, 2] zz"), ("Neg(z)", "Neg(zz)")],
                    [("changed", "input", "z")], "name: z -> zz"),
+    "inputs in another order": ([("float[N, 2] x, float[N, 2] z", "float[N, 2] z, float[N, 2] x")],
+                                [("changed", "input", "x"), ("changed", "input", "z")],
+                                "place: 0 -> 1"),
+    "an output listed twice": ([("=> (float[N, 2] y)", "=> (float[N, 2] y, float[N, 2] y)")],
+                               [("added", "output", "y")], "+ output y"),
     "opset": ([('"" : 18, "d"', '"" : 19, "d"')], [("changed", "fact", "opset ai.onnx")],
               "18 -> 19"),
     "inside a branch": ([("p = Mul(c, w)", "p = Div(c, w)")],
@@ -87,6 +92,18 @@ def test_a_difference_is_found_and_named(name: str) -> None:
     if name != "removed":
         assert len(listed) == len(expected), found.text()
     assert piece in found.text()
+
+
+@each("outputs", ["b, a", "a, a, b", "b"])
+def test_outputs_are_told_by_their_places(outputs: str) -> None:
+    def model(names: str) -> Any:
+        listed = ", ".join(f"float[2] {name}" for name in names.split(", "))
+        text = f"{HEAD} g (float[2] x) => ({listed}) {{ a = Relu(x) b = Neg(x) }}"
+        return parser.parse_model(text)
+
+    found = diff(model("a, b"), model(outputs))
+    assert {c.what for c in found.changes} == {"output"}, found.text()
+    assert not diff(model(outputs), model(outputs))
 
 
 def test_functions_come_and_go() -> None:

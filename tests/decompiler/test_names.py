@@ -45,6 +45,8 @@ MODELS = {
     ' <domain: "d", opset_import: ["" : 18, "d" : 1]> f (A) => (r) { t = d.B(A) r = Add(t, A) }'
     ' <domain: "d", opset_import: ["" : 18]> B (q) => (r) { r = Exp(q) }',
     "graph and initializer": "A (float[3] p) => (float[3] y) <float[1] B = {2}> { y = Add(p, B) }",
+    "value and unread initializer": "g (float[3] p) => (float[3] y) <int64[1] B = {2}>"
+    " { A = Neg(p) y = Mul(A, p) }",
     "value and constant": "g (float[3] A) => (float[3] y) { B = Constant <value = float[20]"
     " {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}> () s = ReduceSum <keepdims = 0> (B)"
     " y = Add(A, s) }",

@@ -38,6 +38,8 @@ ARRAYS = {
     "strings": np.array(["a", "é\n'\"", "", "\x00"], object),
     "bytes": np.array([b"\xff\xfe", b"ok"], object),
 }
+SIX_BITS = ["float6"] if hasattr(TensorProto, "FLOAT6E2M3") else []  # onnx 1.23 has them
+ARRAYS |= {name: RNG.normal(size=41).astype(ml_dtypes.float6_e2m3fn) for name in SIX_BITS}
 
 
 def model_of(arrays: dict[str, np.ndarray]) -> onnx.ModelProto:
@@ -82,7 +84,7 @@ def test_npz_keeps_arrays_out_of_the_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("weights", ["external", "inline"])
 def test_external_data(weights: str, tmp_path: Path) -> None:
     """Left where it is, or read into the text; the same numbers in both."""
-    names = ["float", "double", "int4", "bfloat16", "bool"]
+    names = ["float", "double", "int4", "bfloat16", "bool", *SIX_BITS]
     model = model_of({name: ARRAYS[name] for name in names})
     plain = onnx.ModelProto.FromString(model.SerializeToString())
     path = tmp_path / "m.onnx"

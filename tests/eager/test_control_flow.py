@@ -10,7 +10,7 @@ import pytest
 
 from onnxwright import opset18 as op
 from onnxwright import script
-from onnxwright.eager import SequenceValue, Tensor
+from onnxwright.eager import SequenceValue, Tensor, debug
 from onnxwright.errors import EagerError
 from onnxwright.types import FLOAT, INT64
 from tests.harness.tables import each
@@ -59,6 +59,18 @@ def test_loop_carries_and_stacks() -> None:
     )
     assert total.item() == 16.0
     assert rows.tolist() == [1, 2, 4, 8]
+
+
+def test_a_loop_that_carries_nothing() -> None:
+    np.testing.assert_array_equal(op.Loop(3, None, body=lambda i, c: (c, i * 2)), [0, 2, 4])
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (int64 n) => (int64[k] y) '
+        "{ y = Loop(n)<body = b (int64 i, bool c) => (bool d, int64 z) "
+        "{ d = Identity(c) z = Neg(i) }> }"
+    )
+    model.graph.node[0].input.append("")
+    found = debug(model, {"n": np.array(3)}).outputs["y"]
+    np.testing.assert_array_equal(found, [0, -1, -2])
 
 
 def test_loop_stops_on_its_condition() -> None:

@@ -25,12 +25,19 @@ CASES = {
     "Gemm: lengths": "<float[1,2] w={1,2}, float[1,2] v={1,2}, float[1,2] a> { a = Gemm (w, v)",
     "Transpose: an axis": "<float[2] w={1,2}, float[2] a> { a = Transpose <perm=[3]> (w)",
     "ReduceSum: an axis": "<float[2] w={1,2}, int64[1] i={5}, float a> { a = ReduceSum (w, i)",
+    "ArgMin: beside a NaN": "{ w = Constant <value_floats=[1.0, -1.0]> () q = Sqrt (w) "
+    "p = ArgMin (q) a = Cast <to=1> (p)",
+    "TopK: beside a NaN": "<int64[1] k={1}> { w = Constant <value_floats=[1.0, -1.0]> () "
+    "q = Sqrt (w) a, b = TopK (q, k)",
     "BatchNormalization: channels": "<float[2,2,1] w={1,2,3,4}, float[3] s={1,2,3}> "
     "{ b = Conv (x, w) a = BatchNormalization (b, s, s, s, s)",
 }
 SOUND = {
     "Gather": "<float[2] w={1,2}, int64[2] i={-1,-2}> { a = Gather (w, i)",
     "Pow": "<int64[2] w={1,2}, int64[2] i={1,2}> { p = Pow (w, i) a = Cast <to=1> (p)",
+    "Sqrt": "<float[2] w={1,-1}> { a = Sqrt (w)",
+    "ArgMin": "{ w = Constant <value_floats=[1.0, 4.0]> () q = Sqrt (w) p = ArgMin (q) "
+    "a = Cast <to=1> (p)",
     "Cast": '<string[2] w={"1", "2"}> { a = Cast <to=1> (w)',
     "Gemm": "<float[1,2] w={1,2}, float[1,2] v={1,2}> { a = Gemm <transB=1> (w, v)",
     "BatchNormalization": "<float[2,2,1] w={1,2,3,4}, float[2] s={1,2}> "

@@ -318,6 +318,31 @@ def test_the_error_of_large_numbers() -> None:
     assert report.weights[0].error == pytest.approx(wanted, rel=1e-3)
 
 
+@each("symmetric", [True, False])
+@each("target", ["any", "onnxruntime"])
+@each(("size", "largest", "fits"), [(1e-3, 1, True), (1e-5, 1, False), (1e-6, 1, False),
+                                    (1, 65504, False)])  # fmt: skip
+def test_float16_holds_the_scales_or_the_weight_stays(
+    size: float, largest: float, fits: bool, target: str, symmetric: bool
+) -> None:
+    weight = (WEIGHT * size).astype(np.float16)
+    if largest != 1:
+        weight[0, 0] = largest  # its scale is exact where it is a power of two of it
+    text = "g (float16[m,72] x) => (float16[m,n] y) { y = MatMul(x, w) }"
+    options = {"symmetric": symmetric, "target": target}
+    made, report = ow.quantize_weights(model_of(text, w=weight), 8, report=True, **options)
+    if not fits and largest != 1 and symmetric:
+        fits = True
+    assert bool(report.weights) is fits, report
+    if not fits:
+        assert "float16" in report.skipped[0].reason
+    x = X.astype(np.float16)
+    x[:, 0] = 0
+    (y,) = run(made, {"x": x})
+    wanted = x.astype(np.float32) @ weight.astype(np.float32)
+    assert np.linalg.norm(y - wanted) < (0.02 if largest == 1 else 0.7) * np.linalg.norm(wanted)
+
+
 def test_the_report() -> None:
     made, report = ow.quantize_weights(model_of(MATMUL, 18, w=WEIGHT), report=True)
     (found,) = report.weights
@@ -427,6 +452,21 @@ def test_weights_in_files_are_read_one_by_one(tmp_path: Path, monkeypatch: Any) 
     small = ow.quantize_weights(path)
     assert held == []
     assert len(small.graph.initializers) == 8
+
+
+@each("change", [ow.quantize_weights, ow.to_half])
+@each("data", [None, b"short"])
+def test_weights_that_cannot_be_read_are_told(
+    change: Any, data: bytes | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model_of(MATMUL, w=WEIGHT), path, save_as_external_data=True, location="m.data")
+    opened = ow.load(path)
+    (tmp_path / "m.data").unlink()
+    if data is not None:
+        (tmp_path / "m.data").write_bytes(data)
+    with pytest.raises(ow.OnnxwrightError, match="OW743"):
+        change(opened)
 
 
 def test_a_script_and_a_program() -> None:

@@ -386,6 +386,16 @@ def test_what_is_in_no_opset_is_refused_in_functions():
         ow.convert_version(model, 18)
 
 
+def test_a_loop_that_carries_nothing_is_not_in_older_versions():
+    text = """g (int64 n, float[2] x) => (float[k,2] y) { y = Loop(n) <body = b (int64 i, bool c)
+        => (bool d, float[2] z) { d = Identity(c) z = Neg(x) }> }"""
+    model = model_of(12, text)
+    model.graph.node[0].input.append("")
+    assert list(ow.convert_version(model, 11).graph.node[0].input) == ["n", ""]
+    with pytest.raises(ConversionError, match="OW870.*at least 3 inputs"):
+        ow.convert_version(model, 10)
+
+
 def test_a_function_of_the_model_may_have_any_name():
     function = '<domain: "", opset_import: ["" : 11]> ImageScaler (a) => (b) { b = Relu(a) }'
     text = "g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = ImageScaler(x) }"

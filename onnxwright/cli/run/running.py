@@ -18,6 +18,7 @@ from onnxwright.cli.shared.grammar import (
     MODEL,
     SOURCES,
     argument,
+    at_least,
     choice,
     command,
     flag,
@@ -107,7 +108,7 @@ INPUTS = (
         nargs="+",
     ),
     flag("--random", "draw what is not given"),
-    argument("--seed", None, "for --random (0)", type=int, default=0),
+    argument("--seed", None, "for --random (0)", type=at_least(0), default=0),
     DIMS,
     choice(
         "--evaluator", ("ort", "reference"),

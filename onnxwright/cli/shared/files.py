@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # The most bytes that protobuf reads or writes as one message.
 LIMIT = (1 << 31) - 1
+_MODELS = (".onnx", ".ort", ".onnxtxt", ".textproto")
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,12 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def write(target: str, data: bytes | str) -> None:
+def write(target: str, data: bytes | str, *, model: bool = False) -> None:
     """Write a result: to a temporary name beside the target first, so it is whole or not there.
 
     Args:
         target: a path, or `-` for standard output.
+        model: whether it is a model; nothing else takes the place of one.
 
     Raises:
         CliError: it cannot be written; what was there is still there.
@@ -161,6 +163,8 @@ def write(target: str, data: bytes | str) -> None:
     from onnxwright.ir.writing import write_file
 
     check_folder(Path(os.path.realpath(target)))
+    if not model and Path(target).suffix in _MODELS and Path(target).is_file():
+        raise CliError(f"{target} is a model, which this would overwrite; name another file")
     try:
         write_file(target, raw)
     except IsADirectoryError as error:
@@ -204,7 +208,7 @@ def write_model(target: str, proto: Any) -> None:
             raise
         too_large = True
     if not too_large:
-        write(target, data)
+        write(target, data, model=True)
         return
     if target == "-":
         raise CliError("the model is over 2 GB and cannot go through a pipe; name a file with -o")

@@ -53,6 +53,11 @@ def gather(
     """
     kinds = needed(proto)
     types = {**typed(proto), **kinds}
+    named = {d for kind in types.values() for d in _dims(kind)}
+    for name in dims:
+        if name not in named:
+            have = ", ".join(sorted(named)) or "none"
+            raise CliError(f"the inputs have no dimension {name}; they have: {have}")
     every = list(types)
     feeds: dict[str, Any] = {}
     free = (name for name in kinds if name not in feeds)
@@ -77,6 +82,13 @@ def gather(
             words = ", ".join(f"{n}: {kinds[n]}" for n in required)
             raise CliError(f"no value for {words}; use --inputs, or --random to draw them")
     return feeds
+
+
+def _dims(kind: Any) -> list[str]:
+    """The names of dimensions in the type of an input."""
+    while (inner := getattr(kind, "elem", None)) is not None:
+        kind = inner
+    return [d for d in getattr(kind, "shape", None) or () if isinstance(d, str)]
 
 
 def _read(text: str, kinds: Mapping[str, Any], free: Any) -> list[tuple[str, Any]]:
@@ -262,7 +274,7 @@ def draw(rng: Any, name: str, kind: Any, dims: Mapping[str, int]) -> Any:
     if isinstance(kind, SequenceType):
         return SequenceValue([draw(rng, name, kind.elem, dims) for _ in range(2)], kind.elem)
     if not isinstance(kind, TensorType) or kind.dtype is None:
-        raise CliError(f"no value for {name}: {kind} can be drawn at random; give it by --inputs")
+        raise CliError(f"no value for {name}: no {kind} is drawn at random; give it by --inputs")
     shape = [d if isinstance(d, int) else dims.get(d or "", 2) for d in kind.shape or ()]
     if any(d < 0 for d in shape):
         raise CliError(f"no value for {name}: {kind} has a negative dimension")

@@ -78,7 +78,7 @@ def _as_written(
     values = b.recorder.node(
         op.domain,
         op.name,
-        [None if a is None else a.value for a in args],
+        [None if a is None else a.value for a in (args if signature is None else op.listed(args))],
         attributes,
         count,
         sugar=False,

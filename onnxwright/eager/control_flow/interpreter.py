@@ -168,12 +168,10 @@ class Interpreter:
         local = self.functions.get((domain, node.op_type, node.overload))
         if local is not None:
             return self.function(local, inputs, values, here)
-        trimmed = list(inputs)
-        while trimmed and trimmed[-1] is None:
-            trimmed.pop()
         version = self.versions.get(domain)
         opset = Opset(domain, version if version is not None else registry.newest(domain))
         op = opset[node.op_type]
+        trimmed = op.listed(inputs)
         outputs = max((n + 1 for n, name in enumerate(node.output) if name), default=1)
         if facts(node.op_type, domain).has_bodies:
             return self._control(op, node, trimmed, values, scope._replace(path=here))

@@ -186,7 +186,7 @@ def _stored_in(kind: DType, count: int) -> tuple[str, int]:
 
 def nbytes_of(kind: DType, count: int) -> int:
     """How many bytes the elements of a tensor take, small types packed."""
-    return -(-count * kind.bits // 8) if kind.bits in (2, 4) else count * -(-kind.bits // 8)
+    return -(-count * kind.bits // 8)
 
 
 def _check_raw(tensor: onnx.TensorProto, kind: DType, count: int, where: str) -> None:
