@@ -101,6 +101,7 @@ def test_convert_and_rename_verify(model: Path, monkeypatch, capsys) -> None:
         "convert m.onnx --opset 18 -o a.onnx --verify",
         "rename m.onnx --inputs x=ids --outputs y=sum -o b.onnx --verify",
         "optimize m.onnx -o c.onnx --verify",
+        "optimize m.onnx -o c.onnx --only relu_of_relu --only share_weights --verify",
     ):
         assert main(line.split()) == 0, line
         assert capsys.readouterr().out.splitlines()[-1] == "equal on random inputs", line
