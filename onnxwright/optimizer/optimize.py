@@ -81,9 +81,10 @@ def optimize(
     Inputs and outputs, their names, types and order stay as they are, as do the names of weights
     and of values whose operators survive.  (In IR version 3 every initializer has to be an input,
     and is a constant: it leaves the inputs; the report names it.)  What a weight holds is not
-    used: it may be trained again.  Weights that are equal are stored once, under the name of the
-    first, unless each of their elements is the same number, as in a bias of zeros.  Bodies of
-    control flow and model-local functions are optimized as well.
+    used: it may be trained again; one of a single element counts as a number.  Weights that are
+    equal are stored once, under the name of the first, unless each of their elements is the same
+    number, as in a bias of zeros.  Bodies of control flow and model-local functions are optimized
+    as well.
 
     Args:
         model: a model of any kind (see `ow.load`); it is not changed.  Of weights of one type and
