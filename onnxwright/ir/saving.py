@@ -153,7 +153,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
             if isinstance(tensor, ir.ExternalTensor) and (
                 place is None or _is_elsewhere(tensor, place)
             ):
-                _check_there(tensor)
+                check_there(tensor)
                 value.const_value = ir.Tensor(tensor.numpy(), tensor.dtype, name=tensor.name)
         made: onnx.ModelProto = to_proto(model)
     finally:
@@ -229,12 +229,26 @@ def _source_of(tensor: Any) -> object:
     return id(tensor)
 
 
-def _check_there(tensor: Any) -> None:
-    """Refuse a weight whose data file does not exist."""
-    if not isinstance(tensor, ir.ExternalTensor) or os.path.lexists(tensor.path):
+def check_there(tensor: Any) -> None:
+    """Refuse a weight whose data file does not exist, or ends before it.
+
+    Args:
+        tensor: any tensor of `onnx_ir`.
+
+    Raises:
+        ModelError: its data cannot be read (OW743).
+    """
+    if not isinstance(tensor, ir.ExternalTensor):
         return
+    end = (tensor.offset or 0) + (tensor.length or tensor.nbytes)
     try:
-        Files(Path(tensor.base_dir)).find(str(tensor.location), f"tensor `{tensor.name}`")
+        if Path(tensor.path).stat().st_size >= end:
+            return
+    except OSError:
+        pass
+    entries = {"location": os.fspath(tensor.location), "offset": str(tensor.offset or 0)}
+    try:
+        Files(Path(tensor.base_dir)).check(entries, tensor.nbytes, f"tensor `{tensor.name}`")
     except Damage as damage:
         raise_damage(damage)
 
@@ -248,7 +262,7 @@ def write_tensor(tensor: Any, file: BinaryIO) -> None:
     Raises:
         ModelError: the file that has the weight does not exist (OW743).
     """
-    _check_there(tensor)
+    check_there(tensor)
     write = getattr(tensor, "tofile", None)
     if write is not None:
         write(file)

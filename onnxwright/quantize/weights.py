@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.ir.saving import check_there
 from onnxwright.quantize.models import root_graphs
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
@@ -63,6 +64,7 @@ class Source:
 
     def read(self) -> Any:
         """The operand as an array; a transposed one is a view."""
+        check_there(self.tensor)
         array = self.tensor.numpy()
         for step in self.steps:
             if step is None or isinstance(step, tuple):

@@ -61,6 +61,33 @@ def test_weights_in_files_are_not_read(tmp_path: Path) -> None:
     assert isinstance(made.graph.initializers["big"].const_value, ir.ExternalTensor)
 
 
+def test_weights_whose_file_is_gone_are_named(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(TEXT)
+    array = np.ones((2, 2), np.float32)
+    del model.graph.initializer[:]  # of one type and shape, two are read
+    for name in ("w", "u", "b"):
+        tensor = onnx.numpy_helper.from_array(array[0] if name == "b" else array, name)
+        model.graph.initializer.append(tensor)
+    model.graph.node.add(op_type="MatMul", input=["y", "u"], output=["z"])
+    model.graph.output[0].name = "z"
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    made = ow.optimize(path, skip=["share_weights"])
+    (tmp_path / "w.bin").unlink()
+    for call in (
+        lambda: ow.save(made, tmp_path / "b.onnx"),
+        lambda: ow.run_model(made, [array]),
+        lambda: ow.to_half(made),
+        lambda: ow.quantize_weights(made),
+        lambda: ow.optimize(path),
+        lambda: ow.fold_constants(path, output=tmp_path / "b.onnx"),
+    ):
+        with pytest.raises(OnnxwrightError, match=r"OW743.*`w\.bin`") as caught:
+            call()
+        assert caught.value.diagnostics[0].span.file == __file__
+    assert not (tmp_path / "b.onnx").exists()
+
+
 def test_options() -> None:
     model = onnx.parser.parse_model(TEXT)
     assert operators(ow.optimize(model, skip=["matmul_and_bias"])) == ["MatMul", "Add", "Relu"]

@@ -79,7 +79,7 @@ def _of_weight(name: str, wanted: float) -> Rule:
         del op
         if x.shape is None or c.shape is None or len(c.shape) > len(x.shape):
             return None
-        if any(d != 1 and d != of_x for d, of_x in zip(c.shape[::-1], x.shape[::-1])):
+        if any(d not in (1, of_x) for d, of_x in zip(c.shape[::-1], x.shape[::-1])):
             return None
         held: Any = getattr(c, "constant", None)
         if held is None or not held.size or held.flat[0] != wanted:
