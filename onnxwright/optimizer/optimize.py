@@ -303,7 +303,8 @@ def _folded(
         How many there are now; the same object where nothing was folded.
     """
     exact = options.scope.level == "exact"
-    if fold_constants(model, options.fixed, limit=options.fold_limit, exact=exact):
+    limit = options.fold_limit
+    if fold_constants(model, options.fixed, limit=limit, exact=exact, numbers=True):
         counts = _noted(done, "fold_constants", counts, count_operators(model))
     if not exact and "fold_batch_norms" in options.passes and fold_norms(model, options.fixed):
         counts = _noted(done, "fold_batch_norms", counts, count_operators(model))

@@ -70,7 +70,9 @@ class FoldConstants(ir.passes.InPlacePass):
         """Fold in a model."""
         before = count_operators(model)
         made = replay_model(model, ReplayOptions(prepare=self._prepare))
-        constant_folding.fold_constants(made, self.keep, limit=self.limit, exact=self.exact)
+        constant_folding.fold_constants(
+            made, self.keep, limit=self.limit, exact=self.exact, numbers=True
+        )
         return _filled(model, made, modified=count_operators(made) != before)
 
     def _prepare(self, b: TracingBackend) -> None:
