@@ -110,9 +110,12 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     """
     if given in known:
         return given
-    expected, near = ", ".join(map(repr, known)), []
+    near: list[str] = []
+    expected = ", ".join(map(repr, known))
     if len(known) >= 10:
-        expected = "the name of a rule or pass (`ow.library_rules()` has all)"
+        expected = (
+            "the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list them"
+        )
         near = difflib.get_close_matches(str(given), known, 3) or _with_word(str(given), known)
     fail(messages.BadOptimizerOption(
         name=name, value=repr(given), expected=expected,

@@ -154,6 +154,22 @@ g (float[N,4] x) => (float[N,4] y) {
 """
 
 
+def test_a_rule_that_is_not_known_is_a_wrong_option(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    for option in ("--only", "--skip"):
+        assert main(f"optimize m.onnx {option} gelu_er".split()) == 2
+        said = capsys.readouterr().err
+        assert f"`{option}` of the optimizer cannot be 'gelu_er'" in said
+        assert "did you mean `gelu_erf`" in said
+    assert main(["rules", "gelu_erf"]) == 0
+    assert capsys.readouterr().out.split() == ["gelu_erf", "Gelu", "written", "with", "Erf."]
+    assert main(["rules", "share", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["share_weights"]
+    assert main(["rules", "no such"]) == 2
+
+
 def test_explain_says_rule_by_rule_and_so_does_the_page_of_diff(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ from onnxwright.diagnostics.text import as_utf8
     VERIFY,
     argument("-o --output", "FILE", "- for a pipe; without it nothing is written"),
     JSON,
+    options={"only": "--only", "skip": "--skip", "assume": "--assume"},
 )
 def _run(args: Namespace) -> int:
     from onnxwright.optimizer import optimize
