@@ -1,7 +1,7 @@
-"""Operands that change nothing: `x * 1`, `x / 1`, `x ** 1`, `x + 0`, `x - 0`.
+"""Operands that change nothing: `x * 1`, `x / 1`, `x ** 1`, `x - 0`, `x + -0`, for the same bits.
 
-The replay settles constants that are known not to be trained, for the same bits.  Here are numbers
-that initializers hold, as converters write constants, and zeros whose sign does not matter.
+The replay settles constants that are known not to be trained.  Here are numbers that initializers
+hold, as converters write constants.  `x + 0` stays: it makes 0 of -0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 
-_NEUTRAL = {"Mul": 1.0, "Div": 1.0, "Pow": 1.0, "Add": 0.0, "Sub": 0.0}
+
+def _is_neutral(array: Any, wanted: float) -> bool:
+    """Whether an array is all of one number, its sign included."""
+    if not array.size or array.flat[0] != wanted:  # which settles it for nearly all weights
+        return False
+    return bool((array == wanted).all() and (np.signbit(array) == np.signbit(wanted)).all())
 
 
 def _values(rng: Any) -> Draw:
@@ -31,25 +36,26 @@ def _of_number(name: str, wanted: float) -> Rule:
         return getattr(op, name)(x, op.number(wanted, rtol=0.0))
 
     pattern.__doc__ = f"{name} with {wanted:.0f}: the other operand."
-    # x + 0 is 0 where x is -0.
-    level = "exact" if wanted else "rounding"
     made = rule(
         name=f"{name.lower()}_with_{'one' if wanted else 'zero'}",
-        since=7, level=level, always=True, cases=_values,
+        since=7, always=True, cases=_values,
     )(pattern)  # fmt: skip
 
     @made.to
     def _(op: Op, x: Value, match: Any) -> Any:
         del op
-        if x.rank is None:  # a number of some axes would add them
-            held = [tensor_of(v) for v in match.roots[0].inputs]
-            return x if any(t is not None and not len(t.shape) for t in held) else None
-        return x  # types that have more axes do not agree: it is not used there
+        for tensor in map(tensor_of, match.roots[0].inputs):
+            # A number of some axes adds them to a value of none; types that are known disagree.
+            if tensor is not None and (x.rank is not None or not len(tensor.shape)):
+                if all(d == 1 for d in tensor.shape) and _is_neutral(tensor.numpy(), wanted):
+                    return x
+        return None
 
     return made
 
 
-NUMBERS = [_of_number(name, wanted) for name, wanted in _NEUTRAL.items()]
+NUMBERS = [_of_number(name, 1.0) for name in ("Mul", "Div", "Pow")]
+ZEROS = [_of_number("Sub", 0.0), _of_number("Add", -0.0)]
 
 
 def _weights(wanted: float) -> Any:
@@ -69,9 +75,8 @@ def _of_weight(name: str, wanted: float) -> Rule:
 
     pattern.__doc__ = f"{name} with a weight of {'ones' if wanted else 'zeros'} that nobody trains."
     made = rule(
-        name=f"{name.lower()}_with_{'ones' if wanted else 'zeros'}", since=7,
-        level="exact" if wanted else "rounding", assume=["frozen"], always=True,
-        cases=_weights(wanted),
+        name=f"{name.lower()}_with_{'ones' if wanted else 'zeros'}", since=7, assume=["frozen"],
+        always=True, cases=_weights(wanted),
     )(pattern)  # fmt: skip
 
     @made.to
@@ -82,11 +87,10 @@ def _of_weight(name: str, wanted: float) -> Rule:
         if any(d not in (1, of_x) for d, of_x in zip(c.shape[::-1], x.shape[::-1])):
             return None
         held: Any = getattr(c, "constant", None)
-        if held is None or not held.size or held.flat[0] != wanted:
-            return None  # the first number settles it for nearly all weights
-        return x if bool((held == wanted).all()) else None
+        return x if held is not None and _is_neutral(held, wanted) else None
 
     return made
 
 
-WEIGHTS = [_of_weight(name, wanted) for name, wanted in _NEUTRAL.items()]
+WEIGHTS = [_of_weight(name, 1.0) for name in ("Mul", "Div")]
+ZERO_WEIGHTS = [_of_weight("Sub", 0.0), _of_weight("Add", -0.0)]
