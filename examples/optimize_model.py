@@ -36,6 +36,10 @@ print("the rule matched", ow.testing.prove(abs_of_neg).fired, "times in its proo
 small, report = ow.optimize(model, rules=[abs_of_neg], report=True)
 print(report)
 
+# Only some rules, by name or as objects; `ow.library_rules()` has the library's.
+some = ow.optimize(model, only=["gelu_erf"])
+assert [node.op_type for node in some.graph.node] == ["Gelu", "Neg", "Abs"]
+
 x = np.linspace(-3, 3, 16, dtype=np.float32).reshape(2, 8)
 before, after = ow.run_model(model, [x]), ow.run_model(small, [x])
 assert np.allclose(before, after, atol=1e-6)

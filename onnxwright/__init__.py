@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from onnxwright.optimizer import passes as passes
     from onnxwright.optimizer import rewrite as rewrite
     from onnxwright.optimizer import rule as rule
+    from onnxwright.optimizer.chosen_rules import library_rules as library_rules
     from onnxwright.optimizer.parts import fold_constants as fold_constants
     from onnxwright.optimizer.parts import inline as inline
     from onnxwright.optimizer.parts import remove_unused as remove_unused
@@ -222,6 +223,7 @@ _HOMES = {
     "rewrite": "onnxwright.optimizer",
     "find": "onnxwright.optimizer",
     "rule": "onnxwright.optimizer",
+    "library_rules": "onnxwright.optimizer.chosen_rules",
     "fold_constants": "onnxwright.optimizer.parts",
     "inline": "onnxwright.optimizer.parts",
     "remove_unused": "onnxwright.optimizer.parts",

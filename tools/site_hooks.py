@@ -30,8 +30,8 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
     "builder": ("Building by calls", ("GraphBuilder", "build_graph", "build_into", "nn")),
     "models": (
         "Loading, saving and changing models",
-        ("load", "save", "optimize", "rewrite", "find", "rule", "facts", "Const", "Attr", "Attrs",
-         "fold_constants", "inline", "remove_unused", "replace_functions",
+        ("load", "save", "optimize", "rewrite", "find", "rule", "library_rules", "facts",
+         "Const", "Attr", "Attrs", "fold_constants", "inline", "remove_unused", "replace_functions",
          "quantize_weights", "to_half",
          "convert_version", "extract", "compose", "set_shapes", "rename", "set_initializer",
          "initializers_to_inputs", "inputs_to_initializers"),

@@ -44,6 +44,7 @@ from onnxwright.version import __version__
 _BUG = "\nThis is a bug in onnxwright; please report it with the text above."
 # A broken model or a wrong option: the command did not run.
 _CANNOT_RUN = (ModelError, ModelToolError, ConversionValueError)
+_WRONG_OPTIONS = ("OW853",)  # of the optimizer: errors of a rule in a script have the same class
 # The modules of commands, in the order `--help` shows them.
 GROUPS = (
     small,
@@ -142,7 +143,8 @@ def _carried_out(args: Namespace) -> int:
     except CliError as error:
         return _report_error(args, str(error), error.status)
     except OnnxwrightError as error:
-        status = USAGE if isinstance(error, _CANNOT_RUN) else DIFFERS
+        wrong = error.diagnostics[0].code in _WRONG_OPTIONS
+        status = USAGE if wrong or isinstance(error, _CANNOT_RUN) else DIFFERS
         options = getattr(args, "options", {})
         messages = [in_words_of(options, _without_us(d)) for d in error.diagnostics]
         return _diagnosed(args, messages, status, color=color)

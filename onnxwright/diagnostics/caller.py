@@ -19,8 +19,8 @@ _HOME = str(Path(__file__).parent.parent) + os.sep
 _PACKAGE = __name__.split(".", maxsplit=1)[0] + "."
 # A `with` statement calls through the standard library's own frames.
 _BETWEEN = contextlib.__file__
-# The runner of passes of `onnx_ir` calls ours.
-_RUNNER = "onnx_ir.passes."
+# `onnx_ir` calls ours: its runner of passes does, and tensors that are computed when they are read.
+_BELOW = "onnx_ir."
 
 
 def is_internal(file: str, names: Mapping[str, object]) -> bool:
@@ -38,7 +38,7 @@ def is_internal(file: str, names: Mapping[str, object]) -> bool:
     module = names.get("__name__")
     if not isinstance(module, str):
         return False
-    return module.startswith(_RUNNER) or (file == "<string>" and module.startswith(_PACKAGE))
+    return module.startswith(_BELOW) or (file == "<string>" and module.startswith(_PACKAGE))
 
 
 def user_span() -> Span | None:

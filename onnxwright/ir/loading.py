@@ -13,6 +13,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.text import clean
+from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.file_signatures import how_to_get_a_model
 from onnxwright.ir.model_kinds import kind_of
 from onnxwright.ir.model_protos import located_proto, named_weights
@@ -406,6 +407,11 @@ def _from_ir(source: Any, *, light: bool = False) -> tuple[Model, Path | None]:
     except Damage as damage:
         raise_damage(damage)
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds for a broken object
+        reason: BaseException = error
+        while reason.__cause__ is not None:
+            reason = reason.__cause__
+        if isinstance(reason, OnnxwrightError):  # a weight that is computed when it is read
+            raise reason from None
         unreadable("the onnx_ir object", f"onnx_ir cannot write it: {first_line(error)}", error)
 
 

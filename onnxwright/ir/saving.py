@@ -17,11 +17,11 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.text import clean
+from onnxwright.ir.loading import checked_external
 from onnxwright.ir.model_protos import held_tensors
 from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
 from onnxwright.ir.validation import Damage
-from onnxwright.ir.validation.external import Files
 from onnxwright.ir.writing import Save, data_of
 
 # Above this many bytes protobuf cannot hold a model in one message.
@@ -153,7 +153,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
             if isinstance(tensor, ir.ExternalTensor) and (
                 place is None or _is_elsewhere(tensor, place)
             ):
-                _check_there(tensor)
+                check_there(tensor)
                 value.const_value = ir.Tensor(tensor.numpy(), tensor.dtype, name=tensor.name)
         made: onnx.ModelProto = to_proto(model)
     finally:
@@ -229,14 +229,24 @@ def _source_of(tensor: Any) -> object:
     return id(tensor)
 
 
-def _check_there(tensor: Any) -> None:
-    """Refuse a weight whose data file does not exist."""
-    if not isinstance(tensor, ir.ExternalTensor) or os.path.lexists(tensor.path):
+def check_there(tensor: Any) -> None:
+    """Refuse a weight whose data file does not exist, or ends before it.
+
+    Args:
+        tensor: any tensor of `onnx_ir`.
+
+    Raises:
+        ModelError: its data cannot be read (OW743).
+    """
+    if not isinstance(tensor, ir.ExternalTensor):
         return
+    end = (tensor.offset or 0) + (tensor.length or tensor.nbytes)
     try:
-        Files(Path(tensor.base_dir)).find(str(tensor.location), f"tensor `{tensor.name}`")
-    except Damage as damage:
-        raise_damage(damage)
+        if Path(tensor.path).stat().st_size >= end:
+            return
+    except OSError:
+        pass
+    checked_external(tensor, f"tensor `{tensor.name}`")
 
 
 def write_tensor(tensor: Any, file: BinaryIO) -> None:
@@ -248,7 +258,7 @@ def write_tensor(tensor: Any, file: BinaryIO) -> None:
     Raises:
         ModelError: the file that has the weight does not exist (OW743).
     """
-    _check_there(tensor)
+    check_there(tensor)
     write = getattr(tensor, "tofile", None)
     if write is not None:
         write(file)

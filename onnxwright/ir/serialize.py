@@ -18,6 +18,7 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
+from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
 from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.stored import holds_nothing, notes_of, props_of
@@ -100,6 +101,8 @@ def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
         # The outer errors name what is written; the last of these is the smallest part.
         place = str(reason).partition(" with: ")[2].partition("\n")[0] or place
         reason = reason.__cause__
+    if isinstance(reason, OnnxwrightError):
+        raise reason
     if isinstance(reason, UnicodeEncodeError):
         raise error
     fail(

@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_nodes
-from onnxwright.operators import ALWAYS, facts
+from onnxwright.operators import ALWAYS, NEVER, facts
 from onnxwright.optimizer.fold_trials import Trials, run_nodes
 from onnxwright.optimizer.weight_sources import (
     Derived,
@@ -41,6 +41,7 @@ def fold_constants(
     *,
     limit: int = FOLD_LIMIT,
     exact: bool = False,
+    numbers: bool = False,
 ) -> bool:
     """Let initializers take the place of what is computed from initializers alone.
 
@@ -51,6 +52,8 @@ def fold_constants(
         fixed: names of initializers that stay what they are.
         limit: bytes that a group of nodes may add to the model.
         exact: fold only what moves elements: its result is the same bits on every machine.
+        numbers: whether one number that is computed of others counts as a constant: integers that
+            are made of it are folded, too, as sizes that a factor was applied to.
 
     Returns:
         Whether there was something to fold.
@@ -61,7 +64,7 @@ def fold_constants(
     for node in all_nodes(graph):
         if node.graph is not graph and _may_fail(node):
             continue  # a body need not run
-        if _is_frozen(node, frozen, fixed) and (not exact or _moves(node)):
+        if _is_frozen(node, frozen, fixed, numbers=numbers) and (not exact or _moves(node)):
             if not trials.refused(node):
                 frozen[node] = None
     if not frozen:
@@ -79,17 +82,36 @@ def _may_fail(node: ir.Node) -> bool:
     return node.op_type not in _SAFE and not facts(node.op_type, node.domain).elementwise
 
 
-def _is_frozen(node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str]) -> bool:
+def _is_frozen(
+    node: ir.Node, frozen: dict[ir.Node, None], fixed: frozenset[str], *, numbers: bool
+) -> bool:
     for value in node.inputs:
         if value is None or value.producer() in frozen:
             continue
         if not is_fixed(value) or value.name in fixed:
             return False
-    if facts(node.op_type, node.domain).folding is not ALWAYS or not any(node.inputs):
+    known = facts(node.op_type, node.domain)
+    is_number = numbers and known.elementwise and known.folding is not NEVER and _is_number(node)
+    if known.folding is not ALWAYS and not is_number:
+        return False
+    if not any(node.inputs):
         return False
     if any(_bytes(output) is None for output in node.outputs) or _widens(node):
         return False
-    return not _decides(node)
+    return is_number or not _decides(node)
+
+
+def _is_number(node: ir.Node) -> bool:
+    """Whether a node makes one number of others: a size that is computed, no weight."""
+    return all(_elements(v) == 1 for v in (*node.inputs, *node.outputs) if v is not None)
+
+
+def _elements(value: ir.Value) -> int | None:
+    """How many elements a value has, where that is known."""
+    sizes = None if value.shape is None else [d for d in value.shape if isinstance(d, int)]
+    if value.shape is None or sizes is None or len(sizes) != len(value.shape):
+        return None
+    return math.prod(sizes)
 
 
 def _moves(node: ir.Node) -> bool:

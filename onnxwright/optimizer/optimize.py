@@ -18,13 +18,13 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.door import is_held, opened, returned
 from onnxwright.ir.verify import verify
-from onnxwright.optimizer import library
-from onnxwright.optimizer.constant_folding import FOLD_LIMIT
+from onnxwright.optimizer.chosen_rules import choice, listed, selected
+from onnxwright.optimizer.constant_folding import FOLD_LIMIT, fold_constants
 from onnxwright.optimizer.driver import Driver
-from onnxwright.optimizer.folding import fold_weights
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
 from onnxwright.optimizer.leftovers import Leftovers, drop_domains
+from onnxwright.optimizer.norm_folding import fold_norms
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
@@ -39,7 +39,6 @@ M = TypeVar("M")
 
 # Three to six are enough for nearly every model; each visits the nodes once.
 MOST_WAVES = 25
-PASSES = ("move_transposes", "share_weights")  # what `skip` can name beside the rules
 TARGETS = ("any", "onnxruntime")
 ASSUMPTIONS = ("nonempty", "right_padded", "finite", "visible", "frozen", "default_session",
                "constant_initializers")  # fmt: skip
@@ -56,8 +55,7 @@ class _Options:
     version: int
     fold_limit: int
     fixed: frozenset[str]
-    moves_transposes: bool = False
-    shares_weights: bool = False
+    passes: frozenset[str] = frozenset()
 
 
 @collector_paused()
@@ -66,7 +64,8 @@ def optimize(
     *,
     level: str = "rounding",
     target: str = "any",
-    rules: Rule | Iterable[Rule] | None = None,
+    rules: Rule | str | Iterable[Rule | str] | None = None,
+    only: Rule | str | Iterable[Rule | str] | None = None,
     skip: Iterable[str] = (),
     keep: Iterable[str] = (),
     assume: Iterable[str] = (),
@@ -82,9 +81,10 @@ def optimize(
     Inputs and outputs, their names, types and order stay as they are, as do the names of weights
     and of values whose operators survive.  (In IR version 3 every initializer has to be an input,
     and is a constant: it leaves the inputs; the report names it.)  What a weight holds is not
-    used: it may be trained again.  Weights that are equal are stored once, under the name of the
-    first, unless each of their elements is the same number, as in a bias of zeros.  Bodies of
-    control flow and model-local functions are optimized as well.
+    used: it may be trained again; one of a single element counts as a number.  Weights that are
+    equal are stored once, under the name of the first, unless each of their elements is the same
+    number, as in a bias of zeros.  Bodies of control flow and model-local functions are optimized
+    as well.
 
     Args:
         model: a model of any kind (see `ow.load`); it is not changed.  Of weights of one type and
@@ -93,8 +93,12 @@ def optimize(
             by the rounding of their type.
         target: "any" for standard operators only; "onnxruntime" for its own operators, too.
         rules: further rules (`ow.rule`), tried before those of the library.
-        skip: names of rules of the library that are not used; "move_transposes" and
-            "share_weights" leave out these.
+        only: the rules that are used, by name or as objects, in place of the whole library
+            (`ow.library_rules()`), and the passes "move_transposes", "share_weights",
+            "fold_batch_norms" and "fuse_operators".  The model is brought into normal form all the
+            same: constants are folded, and what needs no node has none; `ow.rewrite` changes
+            nothing else.
+        skip: names of rules and passes that are not used.
         keep: names of values and initializers that stay what they are.
         assume: what holds for every input: "nonempty" (no dimension is 0), "right_padded" (masks
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
@@ -121,6 +125,10 @@ def optimize(
         ScriptValueError: an option is not valid (OW853), or the result differs (`verify`: OW859).
         ValueError: with `verify`, the model does not run on the inputs.
 
+    Warns:
+        OnnxwrightWarning: a rule of `rules` or `only` is for another level, target, opset version
+            or assumption (OW888).
+
     Example:
         >>> import onnx
         >>> model = onnx.parser.parse_model('''
@@ -128,9 +136,11 @@ def optimize(
         ...     g (float[N] x) => (float[N] y) { a = Identity(x)  y = Relu(a) }''')
         >>> [n.op_type for n in optimize(model).graph.node]
         ['Relu']
+        >>> [n.op_type for n in optimize(model, only=["relu_of_relu"]).graph.node]
+        ['Relu']
     """
     first = source = opened(model, schemas=True)
-    assume = [choice("assume", a, ASSUMPTIONS) for a in _listed(assume)]
+    assume = [choice("assume", a, ASSUMPTIONS) for a in listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(known[""]) for known in imports if "" in known), 0)
@@ -143,14 +153,8 @@ def optimize(
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
     )
-    known = {r.name: r for r in library.rules()}
-    left_out = {choice("skip", name, (*known, *PASSES)) for name in skip}
-    chosen = [*checked_rules(rules), *(r for r in known.values() if r.name not in left_out)]
-    options = _Options(
-        scope, chosen, _decide(inline), version, fold_limit, scope.keep,
-        moves_transposes="move_transposes" not in left_out,
-        shares_weights="share_weights" not in left_out,
-    )  # fmt: skip
+    chosen, passes = selected(rules, only, skip, scope)
+    options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep, passes)
     consumes = verify is False and not is_held(model) and source is not model
     made, done = _optimized(source, options, consumes=consumes)
     done.constant_initializers, done.replaceable_initializers = gone, kept
@@ -169,18 +173,21 @@ def _optimized(
     """The optimized model; `consumes` says that the source is not used afterwards."""
     done = OptimizeReport()
     leftovers = Leftovers.of(source)
-    exact = options.scope.level == "exact"
     before, bytes_before = count_operators(source), weight_bytes(source)
     # The first round brings the model into its normal form: rules see less variety then.
     built = _replayed(source, options, consumes=consumes)
     driver = Driver(built)
-    _folded(built.model, options)
-    _share(built.model, options, done, weights=False)
     counts = _noted(done, "normal form", before, count_operators(built.model))
+    exact = options.scope.level == "exact"
+    if not exact and "fuse_operators" in options.passes and fuse(built.model):
+        RemoveUnusedNodesPass()(built.model)
+        counts = _noted(done, "fuse_operators", counts, count_operators(built.model))
+    counts = _folded(built.model, options, done, counts)
+    _share(built.model, options, done, weights=False)
     done.rounds = 1
     rules = Rewriter([r for r in options.rules if not r.late], options.scope)
     last = Rewriter([r for r in options.rules if r.late], options.scope)
-    everywhere, late, moves_due = True, False, options.moves_transposes
+    everywhere, late, moves_due = True, False, "move_transposes" in options.passes
     for _ in range(MOST_WAVES):
         rewriter = rules.again()
         driver.wave(rewriter, everywhere=everywhere)
@@ -190,7 +197,7 @@ def _optimized(
         done.declined.update({**rewriter.refusals, **rewriter.failures})
         steps = rewriter.steps
         if driver.changed:
-            moves_due = options.moves_transposes
+            moves_due = "move_transposes" in options.passes
         after = count_operators(driver.model) if driver.changed else counts
         moves, after = _moved(driver, rewriter, options, after) if moves_due else ([], after)
         moves_due = bool(moves)
@@ -203,10 +210,9 @@ def _optimized(
             rules = Rewriter(options.rules, options.scope)
         done.rounds += 1
         done.rules.update(rewriter.fired)
-        # What a rule makes of weights is a weight for the rules of the next wave.
-        if fold_weights(driver.model, options.fixed, limit=options.fold_limit, exact=exact):
-            after = count_operators(driver.model)
         counts = _noted(done, "simplified afterwards", counts, after, steps + moves)
+        # What a rule makes of weights is a weight for the rules of the next wave.
+        counts = _folded(driver.model, options, done, counts)
         if rewriter.functions:  # what new functions hold is simplified, too
             driver = Driver(_replayed(driver.model, options))
             everywhere = True
@@ -272,7 +278,7 @@ def _share(
     model: ir.Model, options: _Options, done: OptimizeReport, *, weights: bool = True
 ) -> bool:
     """Store equal weights once; whether any are gone."""
-    if not options.shares_weights:
+    if "share_weights" not in options.passes:
         return False
     frozen = "frozen" in options.scope.assume
     gone = share_weights(model, options.fixed, frozen=frozen, weights=weights)
@@ -280,12 +286,29 @@ def _share(
     return bool(gone)
 
 
-def _folded(model: ir.Model, options: _Options) -> None:
-    """The model without nodes that weights alone feed; what they compute is computed when saved."""
+def _folded(
+    model: ir.Model, options: _Options, done: OptimizeReport, counts: Counter[str]
+) -> Counter[str]:
+    """Let weights take the place of nodes that weights alone feed, and of normalizations.
+
+    What they compute is computed when the model is saved.
+
+    Args:
+        model: the model; it is changed.
+        options: what was asked for.
+        done: what is noted.
+        counts: how many nodes of each operator there are.
+
+    Returns:
+        How many there are now; the same object where nothing was folded.
+    """
     exact = options.scope.level == "exact"
-    if not exact and fuse(model):
-        RemoveUnusedNodesPass()(model)
-    fold_weights(model, options.fixed, limit=options.fold_limit, exact=exact)
+    limit = options.fold_limit
+    if fold_constants(model, options.fixed, limit=limit, exact=exact, numbers=True):
+        counts = _noted(done, "fold_constants", counts, count_operators(model))
+    if not exact and "fold_batch_norms" in options.passes and fold_norms(model, options.fixed):
+        counts = _noted(done, "fold_batch_norms", counts, count_operators(model))
+    return counts
 
 
 def _replayed(model: ir.Model, options: _Options, *, consumes: bool = False) -> Replayed:
@@ -310,10 +333,6 @@ def _check(model: ir.Model) -> None:
         verify(given, part.outputs, part, part.opset_imports, opened=True)
 
 
-def _listed(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _fold_exactly(b: TracingBackend) -> None:
     b.folds_exactly = True
 
@@ -323,19 +342,6 @@ def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
         if key not in model.functions:
             model.functions[key] = function
         model.graph.opset_imports.setdefault(function.domain, 1)
-
-
-def checked_rules(rules: Any) -> list[Rule]:
-    """The rules that a caller gives: one, several or none, each with a replacement."""
-    given = [rules] if isinstance(rules, Rule) or callable(rules) else list(rules or ())
-    for one in given:
-        if not isinstance(one, Rule):
-            fail(messages.BadOptimizerOption(
-                name="rules", value=f"an object of type {type(one).__name__}",
-                expected="rules made with `ow.rule`", span=user_span(),
-            ))  # fmt: skip
-        one.check()
-    return given
 
 
 def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
@@ -356,15 +362,6 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     if done.failed:
         raise AssertionError(f"the replacement fails: {done.failed}")
     return made, done.rules.total()
-
-
-def choice(name: str, given: str, known: Sequence[str]) -> str:
-    if given not in known:
-        shown = ", ".join(map(repr, known)) if len(known) < 10 else "the name of a rule"
-        fail(messages.BadOptimizerOption(
-            name=name, value=repr(given), expected=shown, span=user_span()
-        ))  # fmt: skip
-    return given
 
 
 def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Function], bool]:

@@ -21,11 +21,12 @@ from onnxwright.ir.nested import all_graphs
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.ir.stored import notes_of
 from onnxwright.optimizer import constant_folding
+from onnxwright.optimizer.chosen_rules import checked_rules
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
 from onnxwright.optimizer.functions_by_name import Key, found_functions
 from onnxwright.optimizer.metadata import MetadataMerger
-from onnxwright.optimizer.optimize import checked_rules
+from onnxwright.optimizer.optimize import optimize
 from onnxwright.optimizer.report import count_operators
 from onnxwright.optimizer.rewriting import rewritten
 from onnxwright.optimizer.rules import Rule
@@ -69,7 +70,9 @@ class FoldConstants(ir.passes.InPlacePass):
         """Fold in a model."""
         before = count_operators(model)
         made = replay_model(model, ReplayOptions(prepare=self._prepare))
-        constant_folding.fold_constants(made, self.keep, limit=self.limit, exact=self.exact)
+        constant_folding.fold_constants(
+            made, self.keep, limit=self.limit, exact=self.exact, numbers=True
+        )
         return _filled(model, made, modified=count_operators(made) != before)
 
     def _prepare(self, b: TracingBackend) -> None:
@@ -180,7 +183,8 @@ class Rewrite(ir.passes.InPlacePass):
     """Replace what rules match.
 
     Args:
-        rules: a rule, or several; they are tried until none of them matches.
+        rules: a rule, or several, or names of those of the library; they are tried until none of
+            them matches.
         level: "exact" leaves out rules that may change the rounding.
         metadata: how the metadata of the nodes that were matched becomes that of the new ones.
 
@@ -202,7 +206,7 @@ class Rewrite(ir.passes.InPlacePass):
 
     def __init__(
         self,
-        rules: Rule | Iterable[Rule],
+        rules: Rule | str | Iterable[Rule | str],
         *,
         level: str = "rounding",
         metadata: MetadataMerger | None = None,
@@ -218,6 +222,32 @@ class Rewrite(ir.passes.InPlacePass):
         if not used:
             return ir.passes.PassResult(model, modified=False)
         return _filled(model, made, modified=True)
+
+
+class Optimize(ir.passes.InPlacePass):
+    """Make a model smaller and faster that computes the same.
+
+    Args:
+        options: those of `ow.optimize`: `level`, `target`, `rules`, `only`, `skip`, `keep`, ...
+
+    Example:
+        >>> import onnx
+        >>> text = '<ir_version: 10, opset_import: ["":18]> g (float[2] x) => (float[2] y)'
+        >>> model = ir.from_proto(onnx.parser.parse_model(text + "{ a = Relu(x)  y = Relu(a) }"))
+        >>> Optimize(only=["relu_of_relu"])(model).modified, [node.op_type for node in model.graph]
+        (True, ['Relu'])
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        """Optimize a model."""
+        made, report = optimize(model, **{**self.options, "report": True})
+        result = _filled(model, made, modified=bool(report.steps or report.shared_weights))
+        model.ir_version = made.ir_version
+        return result
 
 
 def _with_one_version(model: ir.Model, wanted: set[Key]) -> ir.Model:
@@ -286,6 +316,7 @@ __all__ = [
     "Functions",
     "Inline",
     "MetadataMerger",
+    "Optimize",
     "RemoveUnused",
     "ReplaceFunctions",
     "Rewrite",

@@ -13,15 +13,10 @@ from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.ir.door import opened, returned
+from onnxwright.optimizer.chosen_rules import checked_rules, choice, warn_of_others
 from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.metadata import MetadataMerger
-from onnxwright.optimizer.optimize import (
-    ASSUMPTIONS,
-    MOST_WAVES,
-    add_functions,
-    checked_rules,
-    choice,
-)
+from onnxwright.optimizer.optimize import ASSUMPTIONS, MOST_WAVES, add_functions
 from onnxwright.optimizer.rewriter import Rewriter
 from onnxwright.optimizer.rules import LEVELS, Rule
 from onnxwright.optimizer.scope import Scope
@@ -31,7 +26,7 @@ M = TypeVar("M")
 
 def rewrite(
     model: M,
-    rules: Rule | Iterable[Rule],
+    rules: Rule | str | Iterable[Rule | str],
     *,
     level: str = "rounding",
     metadata: MetadataMerger | None = None,
@@ -40,7 +35,8 @@ def rewrite(
 
     Args:
         model: a model of any kind (see `ow.load`); it is not changed.
-        rules: a rule, or several; they are tried until none of them matches.
+        rules: a rule, or several, or names of those of the library (`ow.library_rules()`); they
+            are tried until none of them matches.
         level: "exact" leaves out rules that may change the rounding.
         metadata: how the metadata of the nodes that were matched becomes that of the new ones; the
             node that makes the result comes first. By default each entry is that of the first node
@@ -52,11 +48,12 @@ def rewrite(
 
     Raises:
         ModelTypeError: it is not a model (OW752).
-        ScriptValueError: a rule has no replacement (OW852), or one that fails (OW854, OW855).
+        ScriptValueError: the library has no such rule (OW853), or a rule has no replacement
+            (OW852), or one that fails (OW854, OW855).
 
     Warns:
         OnnxwrightWarning: a rule matches and is used nowhere: its result has another type, or it
-            would add nodes (OW888).
+            would add nodes; or it is for another opset version or level (OW888).
 
     Example:
         >>> import onnx
@@ -92,7 +89,8 @@ def rewritten(
     """
     chosen = checked_rules(rules)
     version = int(source.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
-    scope = Scope(choice("level", level, LEVELS), frozenset(ASSUMPTIONS), "onnxruntime", version)
+    scope = Scope(choice("level", level, LEVELS), frozenset(ASSUMPTIONS), None, version)
+    warn_of_others(chosen, scope)
     fired: set[str] = set()
     refusals: dict[str, str] = {}
     driver = Driver(replayed(source, ReplayOptions(verbatim=True)))
@@ -107,5 +105,6 @@ def rewritten(
             break
     for name, reason in refusals.items():
         if name not in fired:
+            reason = f"it matches, but {reason}"
             warn(messages.RuleNotUsed(rule=name, reason=reason, span=user_span()))
     return (driver.model if fired else source), fired

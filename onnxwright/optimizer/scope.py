@@ -14,21 +14,31 @@ class Scope:
     Fields:
         level: "exact" or "rounding".
         assume: what the caller promises of all inputs.
-        target: the runtime the model is for.
+        target: the runtime the model is for; None where the rules say it.
         version: the opset version that is built.
         keep: names of values that stay as they are.
     """
 
     level: str
     assume: frozenset[str]
-    target: str
+    target: str | None
     version: int
     keep: frozenset[str] = frozenset()
 
     def allows(self, rule: Rule) -> bool:
         """Whether a rule may be used."""
+        return self.reason_against(rule) is None
+
+    def reason_against(self, rule: Rule) -> str | None:
+        """Why a rule may not be used; None where it may."""
         if rule.level == "rounding" and self.level == "exact":
-            return False
-        if rule.target not in ("any", self.target) or self.target in rule.avoid:
-            return False
-        return rule.since <= self.version <= rule.until and rule.assume <= self.assume
+            return '`level="exact"` leaves it out: results may differ by rounding'
+        if self.target is not None and rule.target not in ("any", self.target):
+            return f'it is for `target="{rule.target}"`'
+        if self.target in rule.avoid:
+            return f"it makes a model slower in {self.target}"
+        if not rule.since <= self.version <= rule.until:
+            bound = f"{rule.since} or newer" if self.version < rule.since else f"up to {rule.until}"
+            return f"the model has opset {self.version}; the rule is for opset {bound}"
+        missing = sorted(rule.assume - self.assume)
+        return f"it needs `assume={missing!r}`" if missing else None

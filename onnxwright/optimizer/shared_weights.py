@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
+from onnxwright.ir.saving import check_there
 from onnxwright.ir.stored import props_of
 from onnxwright.optimizer.weight_sources import drop_unused, is_fixed, is_missing
 
@@ -138,6 +139,7 @@ def _identity(value: ir.Value) -> Hashable:
 def _reader(tensor: Any) -> Callable[[int, int], bytes | memoryview]:
     """A function that returns the bytes of a tensor between two offsets, reading only these."""
     if isinstance(tensor, ir.ExternalTensor):
+        check_there(tensor)
         path, first = tensor.path, tensor.offset or 0
 
         def part(start: int, end: int) -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 import onnx_ir as ir
 
 from onnxwright.ir import door
-from onnxwright.ir.loading import checked_external
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs
+from onnxwright.ir.saving import check_there
 from onnxwright.versions.api import convert_in_place
 
 INT4_IR_VERSION = 10
@@ -57,8 +57,7 @@ def read(tensor: Any) -> Any:
     Raises:
         ModelError: the file that has them cannot be read, or is too short (OW743).
     """
-    if isinstance(tensor, ir.ExternalTensor):
-        checked_external(tensor, f"tensor `{tensor.name}`")
+    check_there(tensor)
     return tensor.numpy()
 
 

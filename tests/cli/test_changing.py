@@ -101,6 +101,7 @@ def test_convert_and_rename_verify(model: Path, monkeypatch, capsys) -> None:
         "convert m.onnx --opset 18 -o a.onnx --verify",
         "rename m.onnx --inputs x=ids --outputs y=sum -o b.onnx --verify",
         "optimize m.onnx -o c.onnx --verify",
+        "optimize m.onnx -o c.onnx --only relu_of_relu --only share_weights --verify",
     ):
         assert main(line.split()) == 0, line
         assert capsys.readouterr().out.splitlines()[-1] == "equal on random inputs", line
@@ -151,6 +152,22 @@ g (float[N,4] x) => (float[N,4] y) {
   root = Constant<value_float = 1.41421356>()
   a = Div(x, root)  b = Erf(a)  c = Add(b, one)  d = Mul(x, c)  e = Mul(d, half)  y = Identity(e) }
 """
+
+
+def test_a_rule_that_is_not_known_is_a_wrong_option(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model)
+    for option in ("--only", "--skip"):
+        assert main(f"optimize m.onnx {option} gelu_er".split()) == 2
+        said = capsys.readouterr().err
+        assert f"`{option}` of the optimizer cannot be 'gelu_er'" in said
+        assert "did you mean `gelu_erf`" in said
+    assert main(["rules", "gelu_erf"]) == 0
+    assert capsys.readouterr().out.split() == ["gelu_erf", "Gelu", "written", "with", "Erf."]
+    assert main(["rules", "share", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["share_weights"]
+    assert main(["rules", "no such"]) == 2
 
 
 def test_explain_says_rule_by_rule_and_so_does_the_page_of_diff(

@@ -113,6 +113,7 @@ abs_of_abs = ow.rule(lambda op, x: op.Abs(op.Abs(x)), name="abs_of_abs").to(lamb
 SAME: dict[str, Callable[[Any], Any]] = {
     "optimize": ow.optimize,
     "rewrite": lambda m: ow.rewrite(m, abs_of_abs),
+    "optimize only": lambda m: ow.optimize(m, only=abs_of_abs),
     "convert_version": lambda m: ow.convert_version(m, 20),
     "fold_constants": ow.fold_constants,
     "inline": ow.inline,

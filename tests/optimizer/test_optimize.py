@@ -61,6 +61,33 @@ def test_weights_in_files_are_not_read(tmp_path: Path) -> None:
     assert isinstance(made.graph.initializers["big"].const_value, ir.ExternalTensor)
 
 
+def test_weights_whose_file_is_gone_are_named(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(TEXT)
+    array = np.ones((2, 2), np.float32)
+    del model.graph.initializer[:]  # of one type and shape, two are read
+    for name in ("w", "u", "b"):
+        tensor = onnx.numpy_helper.from_array(array[0] if name == "b" else array, name)
+        model.graph.initializer.append(tensor)
+    model.graph.node.add(op_type="MatMul", input=["y", "u"], output=["z"])
+    model.graph.output[0].name = "z"
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    made = ow.optimize(path, skip=["share_weights"])
+    (tmp_path / "w.bin").unlink()
+    for call in (
+        lambda: ow.save(made, tmp_path / "b.onnx"),
+        lambda: ow.run_model(made, [array]),
+        lambda: ow.to_half(made),
+        lambda: ow.quantize_weights(made),
+        lambda: ow.optimize(path),
+        lambda: ow.fold_constants(path, output=tmp_path / "b.onnx"),
+    ):
+        with pytest.raises(OnnxwrightError, match=r"OW743.*`w\.bin`") as caught:
+            call()
+        assert caught.value.diagnostics[0].span.file == __file__
+    assert not (tmp_path / "b.onnx").exists()
+
+
 def test_options() -> None:
     model = onnx.parser.parse_model(TEXT)
     assert operators(ow.optimize(model, skip=["matmul_and_bias"])) == ["MatMul", "Add", "Relu"]
@@ -68,9 +95,70 @@ def test_options() -> None:
     assert operators(ow.optimize(model, keep=["a"])) == ["MatMul", "Add", "Relu"]
     assert "w" in {i.name for i in ow.optimize(model, keep=["w"]).graph.initializer}
     for wrong in ({"level": "close"}, {"skip": ["no_rule"]}, {"assume": ["luck"]},
-                  {"target": "moon"}):  # fmt: skip
+                  {"target": "moon"}, {"only": "no_rule"}, {"only": 3}, {"rules": ["no_rule"]},
+                  {"rules": "move_transposes"}):  # fmt: skip
         with pytest.raises(OnnxwrightError, match="OW853"):
             ow.optimize(model, **wrong)
+
+
+def test_only_some_rules() -> None:
+    body = "{ a = MatMul(x, w)  c = Add(a, b)  d = Identity(c)  e = Relu(d)  y = Relu(e) }"
+    model = onnx.parser.parse_model(TEXT.partition("{ t")[0] + body)
+    product, plain = ["Gemm"], ["MatMul", "Add"]
+    gemm = ow.library_rules()["matmul_and_bias"]
+    for only, skip, expected in (
+        (None, (), [*product, "Relu"]),
+        ([], (), [*plain, "Relu", "Relu"]),
+        ("matmul_and_bias", (), [*product, "Relu", "Relu"]),
+        (gemm, "relu_of_relu", [*product, "Relu", "Relu"]),
+        ({"relu_of_relu", "share_weights"}, (), [*plain, "Relu"]),
+        (["relu_of_relu", gemm], ["matmul_and_bias"], [*plain, "Relu"]),
+    ):
+        made = ow.optimize(model, only=only, skip=skip)
+        assert operators(made) == expected, (only, skip)
+        assert first_difference(model, made) is None
+        held = ir.from_proto(model)
+        assert ow.passes.Optimize(only=only, skip=skip)(held).model is held
+        assert [n.op_type for n in held.graph] == expected
+    assert operators(ow.rewrite(model, gemm.name)) == [*product, "Identity", "Relu", "Relu"]
+
+
+def test_only_some_passes() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]> g (float[1, 2, 4, 4] x, float[N, 2] u)
+        => (float[1, 2, 3, 3] y, float[N, 2] z) <float[2] s = {1.0, 2.0},
+        float[2, 2] m = {1.0, 2.0, 3.0, 4.0}, float[2, 2] n = {1.0, 2.0, 3.0, 4.0}>
+        { c = Conv(x, w)  y = BatchNormalization(c, s, s, s, s)  t = Transpose<perm = [1, 0]>(u)
+          e = Exp(t)  f = Transpose<perm = [1, 0]>(e)  g = MatMul(f, m)  z = MatMul(g, n) }"""
+    model = onnx.parser.parse_model(text)
+    w = onnx.numpy_helper.from_array(np.ones((2, 2, 2, 2), np.float32), "w")
+    model.graph.initializer.append(w)
+    wanted = {
+        "fold_batch_norms": ["Conv", "Transpose", "Exp", "Transpose", "MatMul", "MatMul"],
+        "move_transposes": ["Conv", "BatchNormalization", "Exp", "MatMul", "MatMul"],
+        "share_weights": ["Conv", "BatchNormalization", "Transpose", "Exp", "Transpose", "MatMul",
+                          "MatMul"],
+    }  # fmt: skip
+    for name, expected in wanted.items():
+        made = ow.optimize(model, only=name)
+        assert operators(made) == expected, name
+        assert ("n" in {i.name for i in made.graph.initializer}) == (name != "share_weights")
+        assert first_difference(model, made) is None
+
+
+def test_a_rule_that_may_not_be_used_is_told() -> None:
+    model = onnx.parser.parse_model(TEXT)
+    for rule, more, reason in (
+        ("gelu_of_runtime", {}, 'for `target="onnxruntime"`'),
+        ("attention", {}, "the rule is for opset 23 or newer"),
+        ("matmul_and_bias", {"level": "exact"}, 'level="exact"'),
+        ("group_normalization", {"target": "onnxruntime", "opset_version": 21}, "slower"),
+        ("attention_of_visible", {"opset_version": 23}, "it needs `assume=['visible']`"),
+    ):
+        with pytest.warns(ow.errors.OnnxwrightWarning, match="OW888") as told:
+            ow.optimize(model, only=rule, **more)
+        assert reason in str(told[0].message), rule
+    with pytest.warns(ow.errors.OnnxwrightWarning, match="opset 23 or newer"):
+        ow.rewrite(model, "attention")
 
 
 def test_report() -> None:

@@ -1,4 +1,4 @@
-"""`optimize`: a model with fewer nodes that computes the same."""
+"""`optimize`: a model with fewer nodes that computes the same; `rules`: which rules there are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from onnxwright.cli.change.changing import VERIFY, model_of, write_verified
+from onnxwright.cli.shared.console import OK, CliError, print_json
 from onnxwright.cli.shared.grammar import JSON, MODEL, argument, choice, command, flag
 from onnxwright.diagnostics.text import as_utf8
 
@@ -18,6 +19,7 @@ from onnxwright.diagnostics.text import as_utf8
         "onnxwright optimize model.onnx -o small.onnx --report",
         "onnxwright optimize model.onnx --explain --verify",
         "onnxwright optimize model.onnx -o small.onnx --level exact --verify",
+        "onnxwright optimize model.onnx -o small.onnx --only gelu_erf --only matmul_and_bias",
         "onnxwright optimize model.onnx -o small.onnx --opset 23 --target onnxruntime",
     ],
     MODEL,
@@ -35,12 +37,12 @@ from onnxwright.diagnostics.text import as_utf8
     ),
     argument("--opset", "N", "the opset version afterwards", type=int),
     argument(
-        "--skip",
+        "--only",
         "RULE",
-        "a rule that is not used, move_transposes or share_weights",
+        "a rule or pass that is used, no others; again for more; see onnxwright rules",
         action="append",
-        default=[],
     ),
+    argument("--skip", "RULE", "a rule or pass that is not used", action="append", default=[]),
     argument(
         "--keep", "NAME", "a value or weight that stays what it is", action="append", default=[]
     ),
@@ -58,6 +60,7 @@ from onnxwright.diagnostics.text import as_utf8
     VERIFY,
     argument("-o --output", "FILE", "- for a pipe; without it nothing is written"),
     JSON,
+    options={"only": "--only", "skip": "--skip", "assume": "--assume"},
 )
 def _run(args: Namespace) -> int:
     from onnxwright.optimizer import optimize
@@ -66,8 +69,8 @@ def _run(args: Namespace) -> int:
     source = model_of(args.model)
     model, report = optimize(
         source, level=args.level, target=args.target, opset_version=args.opset,
-        skip=args.skip, keep=[as_utf8(name) for name in args.keep], assume=args.assume,
-        inline=args.inline, prune=args.prune, report=True,
+        only=args.only, skip=args.skip, keep=[as_utf8(name) for name in args.keep],
+        assume=args.assume, inline=args.inline, prune=args.prune, report=True,
     )  # fmt: skip
     more: dict[str, Any] = {}
     if args.report:
@@ -85,3 +88,32 @@ def _run(args: Namespace) -> int:
         reports.append(report.explain())
     exact = args.level == "exact"
     return write_verified(args, source, model, exact=exact, data=more, reports=reports)
+
+
+@command(
+    "rules",
+    "list the rules and passes of optimize, those with a word in their name or description",
+    ["onnxwright rules", "onnxwright rules gelu"],
+    argument("word", "WORD", "all rules without it", nargs="?", default=""),
+    JSON,
+)
+def _rules(args: Namespace) -> int:
+    from onnxwright.optimizer.chosen_rules import PASSES, library_rules
+
+    word = args.word.lower()
+    found: list[dict[str, Any]] = [
+        {"name": r.name, "what": r.doc.partition("\n")[0], "level": r.level, "since": r.since,
+         "target": r.target, "assume": sorted(r.assume)}
+        for r in library_rules().values()
+    ]  # fmt: skip
+    found += [{"name": name, "what": what} for name, what in PASSES.items()]
+    found = [row for row in found if word in f"{row['name']} {row['what']}".lower()]
+    if not found:
+        raise CliError(f"no rule has {args.word!r} in its name or description")
+    if args.json:
+        print_json(found)
+        return OK
+    wide = max(len(row["name"]) for row in found)
+    for row in found:
+        print(f"{row['name']:{wide}}  {row['what']}")
+    return OK

@@ -56,23 +56,25 @@ class BadOptimizerOption(Diagnostic):
     code = "OW853"
     title = "`{name}` of the optimizer cannot be {value}"
     label = "given here"
-    help = "give {expected}"
+    help = "give {expected}\ndid you mean {suggestion}?"
     error = ScriptValueError
     name: str
     value: str
     expected: str
+    suggestion: str | None = None
 
 
 class RuleNotUsed(Diagnostic):
-    """A rule given to `rewrite` matches, and its replacement may not be used at any place."""
+    """A rule that a caller gives may not be used: where it matches, or in this model at all."""
 
     code = "OW888"
     severity = "warning"
-    title = "rule `{rule}` matches and was not used: {reason}"
+    title = "rule `{rule}` was not used: {reason}"
     label = "used here"
     help = (
-        "a replacement has the element types, ranks and known dimensions of what it replaces, and "
-        "no more nodes unless the rule has `grows=True`"
+        "a rule is for a level, a target, opset versions and assumptions; its replacement has the "
+        "element types, ranks and known dimensions of what it replaces, and no more nodes unless "
+        "the rule has `grows=True`"
     )
     rule: str
     reason: str

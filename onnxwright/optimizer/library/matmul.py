@@ -20,7 +20,15 @@ _FLOATS = (DType.FLOAT, DType.DOUBLE, DType.FLOAT16)
 def _matrices(rng: Any) -> Draw:
     n, k, m = (int(d) for d in rng.integers(1, 5, size=3))
     bias = [(m,), (1, m)][int(rng.integers(2))]
-    return {"x": floats(rng, (n, k)), "w": floats(rng, (k, m)), "b": floats(rng, bias)}
+    b, d = floats(rng, bias), floats(rng, bias)
+    return {"x": floats(rng, (n, k)), "w": floats(rng, (k, m)), "b": b, "d": d}
+
+
+def _summand(op: Op, b: Any, d: Any, match: Any) -> Any:
+    """What is added: `b`, or the negative of `d`, unless others read `d`, which stays then."""
+    if d is None:
+        return b
+    return op.Neg(d) if is_read_once(match, "d") else None
 
 
 @rule(since=7, level="rounding", cases=_matrices)
@@ -29,9 +37,15 @@ def matmul_and_bias(op: Op, x: Value, w: Const, b: Const) -> Any:
     return op.MatMul(x, w) + b
 
 
+@matmul_and_bias.also
+def _(op: Op, x: Value, w: Const, d: Const) -> Any:
+    return op.MatMul(x, w) - d
+
+
 @matmul_and_bias.to
-def _(op: Op, x: Value, w: Value, b: Value) -> Any:
-    if x.rank != 2 or w.rank != 2 or b.rank not in (1, 2) or x.dtype not in _FLOATS:
+def _(op: Op, x: Any, w: Any, b: Any, d: Any, match: Any) -> Any:
+    b = _summand(op, b, d, match)
+    if b is None or x.rank != 2 or w.rank != 2 or b.rank not in (1, 2) or x.dtype not in _FLOATS:
         return None
     if b.shape[-1] not in (w.shape[1], 1) or (b.rank == 2 and b.shape[0] != 1):
         return None
@@ -44,9 +58,15 @@ def gemm_and_bias(op: Op, x: Value, w: Value, b: Const, attrs: Attrs) -> Any:
     return op.Gemm(x, w, **attrs) + b
 
 
+@gemm_and_bias.also
+def _(op: Op, x: Value, w: Value, d: Const, attrs: Attrs) -> Any:
+    return op.Gemm(x, w, **attrs) - d
+
+
 @gemm_and_bias.to
-def _(op: Op, x: Value, w: Value, b: Value, attrs: Any) -> Any:
-    if w.rank != 2 or b.rank not in (1, 2) or (b.rank == 2 and b.shape[0] != 1):
+def _(op: Op, x: Any, w: Any, b: Any, d: Any, attrs: Any, match: Any) -> Any:
+    b = _summand(op, b, d, match)
+    if b is None or w.rank != 2 or b.rank not in (1, 2) or (b.rank == 2 and b.shape[0] != 1):
         return None
     width = w.shape[0 if attrs.get("transB") else 1]
     if b.shape[-1] != 1 and (not isinstance(width, int) or b.shape[-1] != width):
@@ -97,6 +117,7 @@ def _scaled(rng: Any) -> Draw:
         **drawn,
         "b": floats(rng, (m,)),
         "c": floats(rng, [(m,), (1, m), ()][int(rng.integers(3))]),
+        "d": np.abs(floats(rng, [(m,), (1, m), ()][int(rng.integers(3))])) + np.float32(0.5),
         "attrs": {},
     }
 
@@ -125,13 +146,28 @@ def _(op: Op, x: Value, w: Const, c: Const, b: Const) -> Any:
     return (op.MatMul(x, w) + b) * c
 
 
+@matmul_and_scale.also
+def _(op: Op, x: Value, w: Const, d: Const) -> Any:
+    return op.MatMul(x, w) / d
+
+
+@matmul_and_scale.also
+def _(op: Op, x: Value, w: Const, d: Const, b: Const) -> Any:
+    return (op.MatMul(x, w) + b) / d
+
+
 @matmul_and_scale.to
-def _(op: Any, x: Any, w: Any, c: Any, b: Any, match: Any) -> Any:
-    factor = _factor(op, w, c, x, match)
+def _(op: Any, x: Any, w: Any, c: Any, d: Any, b: Any, match: Any) -> Any:
+    factor = _factor(op, w, d if c is None else c, x, match)
     if factor is None or (b is not None and b.rank != 1):
         return None
-    made = op.MatMul(x, w * factor)
-    return made if b is None else made + b * factor
+    made = op.MatMul(x, _scaled_by(w, factor, c))
+    return made if b is None else made + _scaled_by(b, factor, c)
+
+
+def _scaled_by(weight: Any, factor: Any, c: Any) -> Any:
+    """A weight times the factor; divided by it where there is no `c`."""
+    return weight / factor if c is None else weight * factor
 
 
 @rule(since=7, level="rounding", cases=_scaled)
@@ -142,8 +178,14 @@ def gemm_and_scale(
     return op.Gemm(x, w, b, **attrs) * c
 
 
+@gemm_and_scale.also
+def _(op: Op, x: Value, w: Const, d: Const, attrs: Attrs, b: Const | None = None) -> Any:
+    return op.Gemm(x, w, b, **attrs) / d
+
+
 @gemm_and_scale.to
-def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any, match: Any) -> Any:
+def _(op: Any, x: Any, w: Any, c: Any, d: Any, attrs: Any, b: Any, match: Any) -> Any:
+    given, c = c, d if c is None else c
     if attrs.get("transB"):
         if c.rank and any(d != 1 for d in c.shape):
             if w.rank != 2 or c.shape[-1] != w.shape[0] or any(d != 1 for d in c.shape[:-1]):
@@ -159,24 +201,36 @@ def _(op: Any, x: Any, w: Any, c: Any, attrs: Any, b: Any, match: Any) -> Any:
         return None
     if b is not None and b.rank != 1:
         return None
-    return op.Gemm(x, w * of_rows, None if b is None else b * factor, **attrs)
+    bias = None if b is None else _scaled_by(b, factor, given)
+    return op.Gemm(x, _scaled_by(w, of_rows, given), bias, **attrs)
 
 
-@rule(since=7, level="rounding", cases=lambda rng: {**_scaled(rng), "c": floats(rng, (4, 1))[:1]})
+def _summed(rng: Any) -> Draw:
+    return {**_scaled(rng), "c": floats(rng, (4, 1))[:1], "d": floats(rng, (4, 1))[:1]}
+
+
+@rule(since=7, level="rounding", cases=_summed)
 def gemm_with_bias_and_sum(op: Op, x: Value, w: Value, b: Const, c: Const, attrs: Attrs) -> Any:
     """A sum after a Gemm is part of its bias."""
     return op.Gemm(x, w, b, **attrs) + c
 
 
+@gemm_with_bias_and_sum.also
+def _(op: Op, x: Value, w: Value, b: Const, d: Const, attrs: Attrs) -> Any:
+    return op.Gemm(x, w, b, **attrs) - d
+
+
 @gemm_with_bias_and_sum.to
-def _(op: Op, x: Value, w: Value, b: Value, c: Value, attrs: Any, match: Any) -> Any:
+def _(op: Op, x: Any, w: Any, b: Any, c: Any, d: Any, attrs: Any, match: Any) -> Any:
+    given, c = c, d if c is None else c
     if b.rank != 1 or c.rank not in (0, 1, 2) or attrs.get("beta", 1.0) != 1.0:
         return None
-    if (c.rank == 2 and c.shape[0] != 1) or not is_read_once(match, "b", "c"):
+    if (c.rank == 2 and c.shape[0] != 1) or not is_read_once(match, "b", "c", "d"):
         return None
     if c.rank and c.shape[-1] not in (1, b.shape[0]):
         return None
-    return op.Gemm(x, w, b + op.Reshape(c, [-1]), **attrs)
+    row = op.Reshape(c, [-1])
+    return op.Gemm(x, w, b - row if given is None else b + row, **attrs)
 
 
 # -- products of matrices that are made of more axes ---------------------------------------------

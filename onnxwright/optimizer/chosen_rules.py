@@ -1,0 +1,151 @@
+"""Rules and passes of the optimizer by what a caller gives: objects, or names of the library."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import rules as messages
+from onnxwright.diagnostics.diagnostic import fail, warn
+from onnxwright.optimizer import library
+from onnxwright.optimizer.rules import Rule
+from onnxwright.optimizer.scope import Scope
+
+# What is done beside the rules, and can be named like one.
+PASSES = {
+    "fold_batch_norms": "BatchNormalization after a convolution or product is part of its weights.",
+    "fuse_operators": "RMSNormalization, RotaryEmbedding, heads that an Attention repeats itself.",
+    "move_transposes": "Transposes move through regions where fewer of them are left.",
+    "share_weights": "Equal weights are stored once.",
+}
+
+
+def library_rules() -> dict[str, Rule]:
+    """The rules that `optimize` uses, by their names.
+
+    Returns:
+        Each rule under its name; it says what it does (`doc`) and what it needs (`level`, `since`,
+        `target`, `assume`).
+
+    Example:
+        >>> rules = library_rules()
+        >>> rules["relu_of_relu"].doc
+        'Relu of a Relu.'
+        >>> [name for name, rule in rules.items() if "gelu" in name and rule.target == "any"]
+        ['gelu_erf', 'gelu_tanh', 'transposes_around_gelu']
+    """
+    return {rule.name: rule for rule in library.rules()}
+
+
+def checked_rules(rules: Any) -> list[Rule]:
+    """The rules that a caller gives: one, several or none; a name stands for one of the library.
+
+    Args:
+        rules: what was given.
+
+    Returns:
+        The rules, each with a replacement.
+
+    Raises:
+        ScriptValueError: it is not a rule (OW853), or has no replacement (OW852).
+    """
+    given = listed(rules)
+    known = library_rules() if any(isinstance(one, str) for one in given) else {}
+    return [_rule(one, known, "rules") for one in given]
+
+
+def selected(
+    rules: Any, only: Any, skip: Iterable[str], scope: Scope
+) -> tuple[list[Rule], frozenset[str]]:
+    """The rules and the passes that a call of the optimizer uses.
+
+    Args:
+        rules: further rules, tried first.
+        only: what is used in place of the whole library, rules and names of rules and passes; None
+            for the whole library.
+        skip: names of rules and passes that are left out.
+        scope: which rules may be used; a warning names those that a caller asks for in vain.
+
+    Returns:
+        The rules in the order in which they are tried, and the names of the passes.
+    """
+    known = library_rules()
+    left_out = {choice("skip", name, (*known, *PASSES)) for name in listed(skip)}
+    further = checked_rules(rules)
+    asked = further
+    chosen, passes = list(known.values()), frozenset(PASSES)
+    if only is not None:
+        given = listed(only)
+        passes = frozenset(one for one in given if one in PASSES)
+        chosen = [_rule(one, known, "only") for one in given if one not in passes]
+        asked = [*further, *chosen]
+    used = [*further, *(r for r in chosen if r.name not in left_out)]
+    warn_of_others(asked, scope)
+    return list(dict.fromkeys(used)), passes - left_out
+
+
+def warn_of_others(rules: Iterable[Rule], scope: Scope) -> None:
+    """Warn of rules that a caller asks for and that may not be used (OW888)."""
+    for one in dict.fromkeys(rules):
+        reason = scope.reason_against(one)
+        if reason is not None:
+            warn(messages.RuleNotUsed(rule=one.name, reason=reason, span=user_span()))
+
+
+def choice(name: str, given: str, known: Sequence[str]) -> str:
+    """A value that an option has, if it is one of those that it takes.
+
+    Args:
+        name: the option.
+        given: the value.
+        known: the values that it takes; more than ten are the names of rules and passes.
+
+    Returns:
+        The value.
+
+    Raises:
+        ScriptValueError: it is none of them (OW853).
+    """
+    if given in known:
+        return given
+    near: list[str] = []
+    expected = ", ".join(map(repr, known))
+    if len(known) >= 10:
+        expected = (
+            "the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list them"
+        )
+        near = difflib.get_close_matches(str(given), known, 3) or _with_word(str(given), known)
+    fail(messages.BadOptimizerOption(
+        name=name, value=repr(given), expected=expected,
+        suggestion=" or ".join(f"`{n}`" for n in near) or None, span=user_span(),
+    ))  # fmt: skip
+
+
+def _with_word(given: str, known: Sequence[str]) -> list[str]:
+    """Names that hold what was given as a part: `gelu` is in `gelu_erf`."""
+    return [name for name in known if given and given.lower() in name][:3]
+
+
+def _rule(given: Any, known: Mapping[str, Rule], option: str) -> Rule:
+    if isinstance(given, str):
+        names = tuple(known) if option == "rules" else (*known, *PASSES)
+        given = known[choice(option, given, names)]
+    if not isinstance(given, Rule):
+        fail(messages.BadOptimizerOption(
+            name=option, value=f"an object of type {type(given).__name__}",
+            expected="rules made with `ow.rule`, or names of rules of the library",
+            span=user_span(),
+        ))  # fmt: skip
+    given.check()
+    return given
+
+
+def listed(given: Any) -> list[Any]:
+    """One or several things as a list."""
+    if given is None:
+        return []
+    if isinstance(given, (str, Rule)) or callable(given) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
