@@ -143,7 +143,7 @@ def run_export(
         only: the number of the one sample that is run; None for all.
     """
     info = infos()[unit.test.name]
-    for n, sample in samples(unit, limit, only):
+    for n, sample in samples(info, unit.dtype, limit, only):
         begun = time.perf_counter()
         if isinstance(sample, Exception):
             status, why = "refused", _first_line(sample)

@@ -172,7 +172,7 @@ def run_unit(
         only: the number of the one sample that is run; None for all.
     """
     info = infos()[unit.test.name]
-    for n, sample in samples(unit, limit, only):
+    for n, sample in samples(info, unit.dtype, limit, only):
         if isinstance(sample, Exception):
             for mode in modes:
                 yield _outcome(unit, n, mode, "refused", _first_line(sample))
@@ -180,15 +180,19 @@ def run_unit(
             yield from _run_sample(unit, info, n, sample, modes, opset_version)
 
 
-def samples(unit: Unit, limit: int | None, only: int | None) -> Iterator[tuple[int, Any]]:
-    """The samples of a unit with their numbers; warnings are ignored while they run.
+def samples(
+    info: Any, dtype: str, limit: int | None, only: int | None
+) -> Iterator[tuple[int, Any]]:
+    """The samples of an operator with their numbers; warnings are ignored while they run.
 
     Args:
+        info: its OpInfo.
+        dtype: the element type of the samples.
         limit, only: as those of `run_unit`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for n, sample in enumerate(draw(infos()[unit.test.name], unit.dtype)):
+        for n, sample in enumerate(draw(info, dtype)):
             if limit is not None and n >= limit:
                 return
             if only is None or n == only:

@@ -80,7 +80,7 @@ def test_values_of_every_type_go_in_and_out(
 WRONG = [
     (["sequence.onnx", "--inputs", "s=3", "i=0"], "is written as a list of its elements"),
     (["map.onnx", "--inputs", "m=[1]"], "is written as an object"),
-    (["map.onnx", "--random"], "no value for m: Map[STRING, FLOAT[()]] can be drawn"),
+    (["map.onnx", "--random"], "no value for m: no Map[STRING, FLOAT[()]] is drawn"),
     (["bytes.onnx", "--inputs", "x=[1, 300]"], "out of bounds for uint8"),
     (["bytes.onnx", "--inputs", "x=[1, -2]"], "out of bounds for uint8"),
     (["bytes.onnx", "--inputs", "x=[1, 1.5]"], "a number is not whole"),
