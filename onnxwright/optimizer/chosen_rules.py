@@ -72,7 +72,7 @@ def selected(
         The rules in the order in which they are tried, and the names of the passes.
     """
     known = library_rules()
-    left_out = {choice("skip", name, (*known, *PASSES)) for name in listed(skip)}
+    left_out = {_name("skip", name, (*known, *PASSES)) for name in listed(skip)}
     further = checked_rules(rules)
     asked = further
     chosen, passes = list(known.values()), frozenset(PASSES)
@@ -100,7 +100,7 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     Args:
         name: the option.
         given: the value.
-        known: the values that it takes; more than ten are the names of rules and passes.
+        known: the values that it takes.
 
     Returns:
         The value.
@@ -108,30 +108,32 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     Raises:
         ScriptValueError: it is none of them (OW853).
     """
-    if given in known:
-        return given
-    near: list[str] = []
-    expected = ", ".join(map(repr, known))
-    if len(known) >= 10:
-        expected = (
-            "the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list them"
-        )
-        near = difflib.get_close_matches(str(given), known, 3) or _with_word(str(given), known)
-    fail(messages.BadOptimizerOption(
-        name=name, value=repr(given), expected=expected,
-        suggestion=" or ".join(f"`{n}`" for n in near) or None, span=user_span(),
-    ))  # fmt: skip
+    if given not in known:
+        fail(messages.BadOptimizerOption(
+            name=name, value=repr(given), expected=", ".join(map(repr, known)), span=user_span(),
+        ))  # fmt: skip
+    return given
 
 
-def _with_word(given: str, known: Sequence[str]) -> list[str]:
-    """Names that hold what was given as a part: `gelu` is in `gelu_erf`."""
-    return [name for name in known if given and given.lower() in name][:3]
+def _name(option: str, given: str, known: Sequence[str]) -> str:
+    """The name of a rule or pass that an option has, if there is one; near names if not (OW853)."""
+    if given not in known:
+        text = str(given)
+        near = difflib.get_close_matches(text, known, 3)
+        near = near or [name for name in known if text and text.lower() in name][:3]
+        fail(messages.BadOptimizerOption(
+            name=option, value=repr(given),
+            expected="the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list "
+            "them",
+            suggestion=" or ".join(f"`{n}`" for n in near) or None, span=user_span(),
+        ))  # fmt: skip
+    return given
 
 
 def _rule(given: Any, known: Mapping[str, Rule], option: str) -> Rule:
     if isinstance(given, str):
         names = tuple(known) if option == "rules" else (*known, *PASSES)
-        given = known[choice(option, given, names)]
+        given = known[_name(option, given, names)]
     if not isinstance(given, Rule):
         fail(messages.BadOptimizerOption(
             name=option, value=f"an object of type {type(given).__name__}",

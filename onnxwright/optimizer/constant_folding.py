@@ -107,11 +107,10 @@ def _is_number(node: ir.Node) -> bool:
 
 
 def _elements(value: ir.Value) -> int | None:
-    """How many elements a value has, where that is known."""
-    sizes = None if value.shape is None else [d for d in value.shape if isinstance(d, int)]
-    if value.shape is None or sizes is None or len(sizes) != len(value.shape):
-        return None
-    return math.prod(sizes)
+    """How many elements a value has; None where that is not known."""
+    sizes = [size for size in value.shape or () if isinstance(size, int)]
+    is_known = value.shape is not None and len(sizes) == len(value.shape)
+    return math.prod(sizes) if is_known else None
 
 
 def _moves(node: ir.Node) -> bool:
@@ -142,12 +141,10 @@ _WITHOUT_SIZE = (None, ir.DataType.STRING, ir.DataType.UNDEFINED)
 
 def _bytes(value: ir.Value) -> int | None:
     """The bytes of a value; None where its size is not known, or its elements have none."""
-    if value.shape is None or value.dtype in _WITHOUT_SIZE:
+    count = _elements(value)
+    if count is None or value.dtype in _WITHOUT_SIZE:
         return None
-    sizes = [size for size in value.shape if isinstance(size, int)]
-    if len(sizes) != len(value.shape):
-        return None
-    return math.ceil(math.prod(sizes) * value.dtype.itemsize)
+    return math.ceil(count * value.dtype.itemsize)
 
 
 def _groups(nodes: list[ir.Node]) -> list[list[ir.Node]]:

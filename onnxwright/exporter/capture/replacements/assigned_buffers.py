@@ -76,7 +76,7 @@ class _Hooks:
             # Else the next call writes to one tensor by two names, or this one takes one apart.
             if places[_memory(new)] == 1
             and (id(names), name) not in self._shared
-            # A cache that grows is no state: what it is at the export is reported.
+            # A buffer that is not saved may change its shape: it is reported, not an output.
             and ((id(names), name) not in self._caches or _form(old) == _form(new))
         ]
         olds = {_memory(old) for *_, old, _ in assigned}

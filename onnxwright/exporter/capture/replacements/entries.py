@@ -372,13 +372,13 @@ _DATA: tuple[Substitute, ...] = (
         target="torch.Tensor.data.__get__",
         function=torch.Tensor.detach,
         reason="a decision by a value of it is about a tensor without values",
-        upstream="`variable_data` is no operator: no mode sees it",
+        upstream="`variable_data` is not an operator, so modes do not see the call",
     ),
     Substitute(
         target="torch.Tensor.data.__set__",
         function=substitutes.data_set,
         reason="what is set is lost, without a word",
-        upstream="`set_data` is no operator: no mode sees it",
+        upstream="`set_data` is not an operator, so modes do not see the call",
     ),
     Substitute(
         target="torch.Tensor.__deepcopy__",

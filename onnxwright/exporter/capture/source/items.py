@@ -35,11 +35,12 @@ def item(value: Any, index: Any) -> Any:
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
-    if is_unknown(index):
+    unknown = is_unknown(index)
+    if unknown:
         may_raise(KeyError if isinstance(value, dict) else IndexError)
     if session.numbers.has_types(index):
         common(index, lambda kind: kind is bool)  # an axis, not a place
-    items = _items_of(value, index) if container and is_unknown(index) else None
+    items = _items_of(value, index) if container and unknown else None
     if not items:
         refuse_key(value, index)
         refuse_names(value, index)

@@ -218,8 +218,7 @@ def operation(name: str, *operands: Any) -> Any:
         tag, answers = picked
         if not any(tag is v for v in operands):
             return where(tag, answers)
-    if own.raises and is_unknown(operands[1]):
-        may_raise(*own.raises)
+    _refuse_caught(own, operands)
     found = own.torch(*_prepared(own, operands))
     assert session is not None
     if own.gives != "truths" and found.is_floating_point():
@@ -245,6 +244,12 @@ def _types_of_result(own: Operation, operands: Sequence[Any]) -> frozenset[type]
     if own.gives == "floats" or any(one == {float} for one in types):
         return frozenset([float])
     return frozenset([int, float] if any(float in one for one in types) else [int])
+
+
+def _refuse_caught(own: Operation, operands: Sequence[Any]) -> None:
+    """Refuse an operator that may raise an error which the model catches."""
+    if own.raises and is_unknown(operands[1]):
+        may_raise(*own.raises)
 
 
 def _of_candidates(python: Any, operands: Sequence[Any]) -> tuple[Any, dict[int, Any]] | None:
@@ -339,9 +344,8 @@ def _of_truths(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
 
     def method(*given: Any) -> Any:
         operands = list(reversed(given) if swapped else given)
-        own = OPERATIONS[name]
-        if own.raises and current() is not None and is_unknown(operands[1]):
-            may_raise(*own.raises)
+        if current() is not None:
+            _refuse_caught(OPERATIONS[name], operands)
         if current() is None or not (
             any(isinstance(v, torch.SymBool) for v in given)
             or (name == "pow" and any(map(is_unknown, given)))
