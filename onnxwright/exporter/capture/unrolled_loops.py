@@ -7,7 +7,6 @@ is unrolled.  A capture by source has a loop in the program instead.
 from __future__ import annotations
 
 import ast
-import functools
 import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,23 +127,37 @@ def _asking_frame() -> FrameType | None:
 
 def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:
     """Whether a line makes what a loop goes over, or is in the test of a `while`."""
-    places = _loops_of(tuple(linecache.getlines(file)))[tests]
-    return any(first <= line <= last for first, last in places)
+    lines = linecache.getlines(file)
+    known = _FILES.get(file)
+    if known is None or known[0] is not lines:  # linecache keeps one list until it is read again
+        known = _FILES[file] = lines, _parsed(lines), {}
+    _, tree, found = known
+    if line not in found:
+        items, while_tests = _loops_at(tree, line)
+        found[line] = tuple(any(a <= line <= b for a, b in of) for of in (items, while_tests))
+    return found[line][tests]
 
 
 _Places = list[tuple[int, int]]
+# File -> its lines, their tree, and what is known of a line: whether it makes what a loop goes
+# over, and whether it is in the test of a `while`.
+_FILES: dict[str, tuple[list[str], ast.Module, dict[int, tuple[bool, ...]]]] = {}
 
 
-@functools.lru_cache(maxsize=64)
-def _loops_of(text: tuple[str, ...]) -> tuple[_Places, _Places]:
-    """The first and last lines of iterables and of tests of `while` in a text."""
+def _parsed(lines: list[str]) -> ast.Module:
     try:
-        tree = ast.parse("".join(text))
+        return ast.parse("".join(lines))
     except SyntaxError:  # a cell of a notebook with commands in it
-        return [], []
+        return ast.Module([], [])
+
+
+def _loops_at(tree: ast.Module, line: int) -> tuple[_Places, _Places]:
+    """The first and last lines of iterables and of tests of `while` in the nodes around a line."""
     items: _Places = []
     tests: _Places = []
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, (ast.For, ast.comprehension)):
             items.append(_lines(node.iter))
         elif isinstance(node, ast.While):
@@ -153,6 +166,12 @@ def _loops_of(text: tuple[str, ...]) -> tuple[_Places, _Places]:
             name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
             if name in _ITERABLES:
                 items.append(_lines(node))
+        # The lines of a definition are those without its decorators.
+        waiting += [
+            inner for inner in ast.iter_child_nodes(node)
+            if not isinstance(inner, (ast.expr, ast.stmt)) or hasattr(inner, "decorator_list")
+            or inner.lineno <= line <= (inner.end_lineno or line)
+        ]  # fmt: skip
     return items, tests
 
 

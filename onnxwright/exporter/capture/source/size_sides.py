@@ -203,7 +203,7 @@ class SizeDecisions:
         for symbol in env.backed_var_to_val:
             if str(symbol) in sizes:
                 env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
-        forget_answers(env)
+        forget_answers(env, replaced=False)
 
     def _set_ones(self, env: Any) -> bool:
         """Let torch know the sizes that are 1 on this side: it takes sizes for 2 or more.
@@ -217,7 +217,7 @@ class SizeDecisions:
             if not self.prover.holds_where(sympy.Eq(symbol, 1), self.where()):
                 raise NoSizesError(f"{symbol} is 1 or more")
             env.var_to_range[symbol] = ValueRanges(1, 1)
-        forget_answers(env)
+        forget_answers(env, replaced=False)
         return bool(ones)
 
     def hint(self, node: Any) -> Any:
