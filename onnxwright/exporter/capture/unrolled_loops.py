@@ -166,13 +166,17 @@ def _loops_at(tree: ast.Module, line: int) -> tuple[_Places, _Places]:
             name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
             if name in _ITERABLES:
                 items.append(_lines(node))
-        # The lines of a definition are those without its decorators.
-        waiting += [
-            inner for inner in ast.iter_child_nodes(node)
-            if not isinstance(inner, (ast.expr, ast.stmt)) or hasattr(inner, "decorator_list")
-            or inner.lineno <= line <= (inner.end_lineno or line)
-        ]  # fmt: skip
+        waiting += [inner for inner in ast.iter_child_nodes(node) if _may_have(inner, line)]
     return items, tests
+
+
+def _may_have(node: ast.AST, line: int) -> bool:
+    """Whether a node has a line, as far as it has a place."""
+    if not isinstance(node, (ast.expr, ast.stmt)):
+        return True
+    decorators = getattr(node, "decorator_list", ())  # they stand before the definition
+    first = decorators[0].lineno if decorators else node.lineno
+    return first <= line <= (node.end_lineno or line)
 
 
 def _lines(node: ast.expr) -> tuple[int, int]:
