@@ -28,7 +28,7 @@ def dynamic(env: ShapeEnv, name: str, value: int) -> torch.SymInt:
 
 def test_a_sum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    add = SymNode.add  # type: ignore[attr-defined]
+    add = SymNode.add
 
     def counted(self: Any, other: Any) -> Any:
         calls.append(other)
@@ -47,7 +47,7 @@ def test_a_sum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         forget_answers(env)
         assert ((n + 3).node.hint, len(calls)) == (8, 3)
         assert ((dynamic(other, "n", 7) + 3).node.hint, len(calls)) == (10, 4)
-    assert SymNode.add is counted  # type: ignore[attr-defined]
+    assert SymNode.add is counted
 
 
 def test_what_is_learned_of_a_size_is_asked_again() -> None:
