@@ -8,7 +8,12 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
+from onnxwright.exporter.capture.assumptions.examples import (
+    moduli_of,
+    turning_points,
+    value_of,
+)
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.torch_internals import PythonPrinter
 from onnxwright.types import dims
 
@@ -103,9 +108,36 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
 
 
-def divided_interval(expression: Any) -> tuple[int, int | None] | None:
-    """The interval of a condition that divides a size; None for others."""
-    return interval_of(expression) if moduli_of(expression) else None
+def divided_interval(condition: Any) -> tuple[int, int | None] | None:
+    """The sizes at which a condition that divides its one size holds, if they are neighbours.
+
+    Args:
+        condition: a sympy expression.
+
+    Returns:
+        The smallest and the largest size, which is None without an upper bound; None for others.
+
+    Example:
+        >>> from torch.utils._sympy.functions import FloorDiv
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> divided_interval(FloorDiv(n + 3, 8) > 5), divided_interval(sympy.Eq(FloorDiv(n, 8), 5))
+        ((45, None), (40, 47))
+    """
+    if len(condition.free_symbols) != 1 or not moduli_of(condition):
+        return None
+    (symbol,) = condition.free_symbols
+    points = [1, *turning_points(condition, symbol)]
+    held = [n for n in points if value_of(condition, {str(symbol): n})]
+    if not held:
+        return None
+    low = held[0]
+    above = next((n for n in points if n > low and n not in held), None)
+    interval = symbol >= low
+    if above is not None:
+        interval = sympy.And(interval, symbol < above)
+    if not Facts((condition,)).proves(interval) or not Facts((interval,)).proves(condition):
+        return None
+    return low, None if above is None else above - 1
 
 
 def _is_plain(side: Any) -> bool:

@@ -66,7 +66,7 @@ def is_open(test: Any) -> bool:
     ranges = tuple((s, own_range(known)) for s, known in env.var_to_range.items())
     if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
-    return session.sizes.known(condition) is None
+    return session.sizes.facts.verdict(condition) is None
 
 
 def own_range(known: Any) -> Any:

@@ -84,7 +84,7 @@ def decide_sizes(sizes: Any, changes: Changes, _: Any) -> None:
     def known(condition: Any) -> bool | None:
         if condition is sympy.true or condition is sympy.false or not _is_provable(condition):
             return None
-        found: bool | None = sizes.known(condition)
+        found: bool | None = sizes.facts.verdict(condition)
         return found
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
