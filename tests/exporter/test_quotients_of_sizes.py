@@ -16,7 +16,6 @@ from torch.utils._sympy.functions import FloorDiv, PythonMod
 import onnxwright as ow
 from onnxwright.exporter.capture.assumptions.examples import fitting, turning_points
 from onnxwright.exporter.capture.assumptions.facts import Facts
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard, is_multiple
 from tests.exporter.source.programs import as_module
 from tests.harness.tables import each
 
@@ -236,20 +235,3 @@ def test_frames_of_sound(size: int) -> None:
             assert length < 25  # the rims are longer than what they reflect
             continue
         torch.testing.assert_close(found, module(*values), rtol=1e-4, atol=1e-5)
-
-
-MULTIPLES = (
-    (sympy.Eq(PythonMod(n, 4), 0), True), (sympy.Eq(n, 4 * FloorDiv(n, 4)), True),
-    (sympy.Eq(32 * n * m, 128 * m * FloorDiv(n, 4)), True),
-    (sympy.Eq(PythonMod(2 * n * m, 8 * m, evaluate=False), 0), True),
-    (sympy.Eq(n, 4 * FloorDiv(m, 4)), False), (sympy.Eq(n * m, 4 * FloorDiv(n * m, 4)), False),
-    (sympy.Eq(n, 2 * m), False), (sympy.Eq(n * m, 4 * FloorDiv(n, 4)), False),
-)  # fmt: skip
-
-
-@each(("condition", "multiple"), MULTIPLES)
-def test_demands_of_multiples_have_the_size_of_the_batch_as_a_factor(
-    condition: Any, multiple: bool
-) -> None:
-    """As the chunks of Reformer: such a demand hides no decision of whether to pad."""
-    assert is_multiple(SizeGuard(condition, str(condition), None, True)) is multiple

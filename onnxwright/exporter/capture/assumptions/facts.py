@@ -1,6 +1,6 @@
 """What is known of sizes, and which conditions follow from it, by proof only.
 
-A condition always holds if nothing that is known of the sizes goes together with its negation.  Both
+A condition always holds if what is known of sizes contradicts its negation.  Both
 are written as inequalities of polynomials in integers (`polynomials`), and these are shown to have
 no solution: variables are eliminated (Fourier and Motzkin), equalities solved in integers (Euclid),
 and bounds rounded to integers on the way.  Each step gives what follows from what was there: a

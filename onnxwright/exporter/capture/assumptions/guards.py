@@ -24,7 +24,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.asking import is_strict
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
-from onnxwright.exporter.capture.assumptions.examples import DIVISIONS, value_of
+from onnxwright.exporter.capture.assumptions.examples import value_of
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
 from onnxwright.exporter.capture.assumptions.guard_text import (
@@ -327,16 +327,9 @@ class _Guards:
     ) -> None:
         self.program, self.names, self.known, self.ranges = program, names, known, ranges
         environment = shape_environment(program)
-        self.of_torch = [] if environment is None else [
-            g for g in environment.guards if self._is_of_inputs(g.expr)
-        ]  # fmt: skip
+        guards = () if environment is None else environment.guards
+        self.of_torch = [g for g in guards if self._is_of_inputs(g.expr)]
         self.by_text: dict[str, SizeGuard] = {}
-        # What operators demand to be equal, such as sizes of operands.
-        self.demands = [
-            SizeGuard(g.expr, "", None, demand=True) for g in self.of_torch
-            if isinstance(g.expr, sympy.Eq) and not is_of_user(_file(g))
-        ]  # fmt: skip
-        self.demands = [d for d in self.demands if not is_multiple(d)]
         by_name: dict[str, Range] = {}
         for symbol, (low, high) in ranges.items():
             name = names.get(symbol, symbol)
@@ -386,9 +379,7 @@ class _Guards:
         demand = decision.demand or refuses_others(asked)
         # What an operator asks of sizes of 1 is about the layout of its result.
         least = 2 if decision.by_operator or decision.demand else 0
-        others = [one for one in (*self.by_text.values(), *self.demands)
-                  if one.expression.free_symbols & expression.free_symbols]  # fmt: skip
-        if not self._is_certain(expression, least, others):
+        if not self._is_certain(expression, least, self.by_text.values()):
             self.by_text[text] = SizeGuard(expression, text, span, demand)
 
     @functools.cached_property
@@ -405,32 +396,10 @@ class _Guards:
             least: the smallest size that is looked at.
             others: what has to hold, too.
         """
-        facts = self.facts.given(*(by_names(one.expression, self.names) for one in others))
+        conditions = [one.expression for one in others]
+        near = [one for one in conditions if one.free_symbols & condition.free_symbols]
+        facts = self.facts.given(*(by_names(one, self.names) for one in near))
         return dataclasses.replace(facts, least=least).proves(by_names(condition, self.names))
-
-
-def is_multiple(demand: SizeGuard) -> bool:
-    """Whether a size has to be a multiple; on the other side of a decision it may be padded.
-
-    Sizes that are factors of both sides, such as that of the batch, are left out.
-
-    Args:
-        demand: what an operator of torch demands.
-    """
-    equality = demand.expression
-    sides = equality.args
-    if len(sides) == 2 and sides[1] == 0 and type(sides[0]).__name__ in ("Mod", "PythonMod"):
-        sides = sides[0].args
-    factors = [
-        s
-        for s in equality.free_symbols
-        if all(sympy.Mul.make_args(side).count(s) == 1 for side in sides)
-        and not any(s in f.free_symbols for x in sides for f in sympy.Mul.make_args(x) if f != s)
-    ]
-    is_divided = any(
-        type(part).__name__ in DIVISIONS for part in sympy.preorder_traversal(equality)
-    )
-    return is_divided and len(equality.free_symbols - set(factors)) == 1
 
 
 def _file(guard: Any) -> str:
