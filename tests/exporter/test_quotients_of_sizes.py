@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.utils._sympy.functions import FloorDiv, PythonMod
 
 import onnxwright as ow
-from onnxwright.exporter.capture.assumptions.examples import fitting, turning_points
+from onnxwright.exporter.capture.assumptions.examples import first_size, fitting
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from tests.exporter.source.programs import as_module
 from tests.harness.tables import each
@@ -34,7 +34,8 @@ TURNING = (
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("condition", "size"), TURNING, ids=str)
 def test_turning_points_are_found(condition: Any, size: int) -> None:
-    assert size in turning_points(condition, n)
+    turned = sympy.Not(condition) if condition.subs(n, 1) else condition
+    assert first_size(turned, n) == size
     # It holds at some sizes: it is neither known to hold nor to exclude nothing.
     assert Facts().verdict(condition) is None
     for one in (condition, sympy.Not(condition)):

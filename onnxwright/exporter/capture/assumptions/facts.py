@@ -80,6 +80,10 @@ class Facts:
         """Whether a condition always holds."""
         return self.verdict(condition) is True
 
+    def are_possible(self) -> bool:
+        """Whether there may be sizes for which all this holds: the contrary is not proven."""
+        return _verdict(self, sympy.false) is not True
+
 
 @functools.lru_cache(maxsize=1 << 14)
 def _verdict(facts: Facts, condition: Any) -> bool | None:

@@ -8,16 +8,13 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from onnxwright.exporter.capture.assumptions.examples import (
-    moduli_of,
-    turning_points,
-    value_of,
-)
+from onnxwright.exporter.capture.assumptions.examples import first_size
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.torch_internals import PythonPrinter
 from onnxwright.types import dims
 
-_DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt")
+_DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt", "CeilDiv",
+              "IntTrueDiv", "TruncToInt")  # fmt: skip
 
 
 def guard_text(expression: Any, names: Mapping[str, str]) -> str:
@@ -123,18 +120,15 @@ def divided_interval(condition: Any) -> tuple[int, int | None] | None:
         >>> divided_interval(FloorDiv(n + 3, 8) > 5), divided_interval(sympy.Eq(FloorDiv(n, 8), 5))
         ((45, None), (40, 47))
     """
-    if len(condition.free_symbols) != 1 or not moduli_of(condition):
+    parts = sympy.preorder_traversal(condition)
+    if len(condition.free_symbols) != 1 or not any(type(p).__name__ in _DIVISIONS for p in parts):
         return None
     (symbol,) = condition.free_symbols
-    points = [1, *turning_points(condition, symbol)]
-    held = [n for n in points if value_of(condition, {str(symbol): n})]
-    if not held:
+    low = first_size(condition, symbol)
+    if low is None:
         return None
-    low = held[0]
-    above = next((n for n in points if n > low and n not in held), None)
-    interval = symbol >= low
-    if above is not None:
-        interval = sympy.And(interval, symbol < above)
+    above = first_size(sympy.Not(condition), symbol, low)
+    interval = symbol >= low if above is None else sympy.And(symbol >= low, symbol < above)
     if not Facts((condition,)).proves(interval) or not Facts((interval,)).proves(condition):
         return None
     return low, None if above is None else above - 1
