@@ -29,8 +29,6 @@ from onnxwright.exporter.capture.assumptions.polynomials import (
 
 # How many cases of a proof are looked at, and how many inequalities of one case.
 _MOST_CASES, _MOST_INEQUALITIES = 300, 400
-# For how many combinations of remainders a proof is tried.
-_MOST_REMAINDERS = 64
 # Sizes at which most conditions turn that hold at some sizes only.
 _SAMPLES = (1, 2, 3, 5, 8, 9, 16, 100, 1021, 4096)
 
@@ -91,7 +89,7 @@ def _verdict(facts: Facts, condition: Any) -> bool | None:
     known = [forms.formula(one) for one in _parts(facts.conditions)]
     for answer in _possible(forms, known, forms.formula(condition)):
         negated = forms.formula(condition, holds=not answer)
-        if _is_contradiction(forms, [*known, negated]):
+        if _Cases(forms).exclude_each_other([], [*known, negated, *forms.facts]):
             return answer
     return None
 
@@ -111,15 +109,6 @@ def _possible(forms: Polynomials, known: list[Formula], formula: Formula) -> lis
             if len(found) > 1:
                 return []
     return list(found) or [True, False]
-
-
-def _is_contradiction(forms: Polynomials, formulas: list[Formula]) -> bool:
-    """Whether formulas cannot hold together."""
-    given = [*formulas, *forms.facts]
-    if _Cases(forms).exclude_each_other([], given):
-        return True
-    splits = list(forms.remainders(_MOST_REMAINDERS))
-    return bool(splits) and _Cases(forms).exclude_each_other([], [*given, *splits])
 
 
 class _Cases:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -78,7 +78,6 @@ class Polynomials:
         self.bounds: dict[str, tuple[int | None, int | None]] = {}
         self._known: dict[Any, str] = {}
         self._computed: list[tuple[str, Callable[[dict[str, Any]], Any]]] = []
-        self._periods: dict[str, int] = {}
 
     def formula(self, condition: Any, *, holds: bool = True) -> Formula:
         """A condition, or its negation; a part that is not about polynomials is left out."""
@@ -221,12 +220,10 @@ class Polynomials:
             name, is_new = self._variable(key, lambda v: _value(rest, v) // divisor)
             if is_new:
                 low, high = (None if b is None else b // divisor for b in self.interval(rest))
-                self.bounds[name] = low, high
+                self._bound(name, low, high)
                 left = total(rest, {(name,): -divisor})
                 self.facts.append(("ge", left))
                 self.facts.append(("ge", total(_constant(divisor - 1), _times(left, -1))))
-                for symbol in {n for m in rest for n in m if n in self.symbols}:
-                    self._periods[symbol] = math.lcm(self._periods.get(symbol, 1), divisor)
             whole[(name,)] = 1
         return {m: c for m, c in whole.items() if c}
 
@@ -330,22 +327,6 @@ class Polynomials:
                     seen.add(others)
                     waiting.append(others)
         return found
-
-    def remainders(self, most: int) -> Iterator[Formula]:
-        """For each symbol that is divided by constants, that it has one of the remainders."""
-        if math.prod(self._periods.values()) > most:
-            return
-        for symbol, period in self._periods.items():
-            name = f"{symbol}//{period}"
-            self.bounds[name] = (self.bounds[symbol][0] or 0) // period, None
-            yield "ge", total({(name,): 1}, _constant(-(self.bounds[name][0] or 0)))
-            yield (
-                "or",
-                [
-                    ("eq", total({(name,): period, (symbol,): -1}, _constant(rest)))
-                    for rest in range(period)
-                ],
-            )
 
     def values(self, sizes: list[int]) -> dict[str, Any] | None:
         """The variables at sizes within the bounds; None where something is divided by 0."""
