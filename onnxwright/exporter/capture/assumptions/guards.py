@@ -19,7 +19,6 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.asking import is_strict
 from onnxwright.exporter.capture.assumptions.decisions import Decision
@@ -357,8 +356,8 @@ class _Guards:
                 span = line_of(file, int(guard.sloc.framework_loc.lineno))
             elif is_strict(file) and user:
                 span = user_line(str(user), self.files)
-            elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
-                pass  # a loop of rewritten Python that is unrolled, for example
+            elif is_fixed_value(guard):
+                pass  # a loop that is unrolled, for example
             elif compares and is_uneven_split(guard) and not of_one:
                 span = user_line(str(user), self.files)
             elif not of_one:

@@ -55,6 +55,10 @@ def _times(one: Polynomial, factor: Any) -> Polynomial:
     return {m: c * factor for m, c in one.items()} if factor else {}
 
 
+def _variable(name: str) -> Polynomial:
+    return {(name,): 1}
+
+
 def _constant(number: Any) -> Polynomial:
     return {(): number} if number else {}
 
@@ -121,7 +125,7 @@ class Polynomials:
                 raise _UnknownError
             return _constant(number)
         if expression.is_Symbol and expression.is_integer:
-            return {(self._symbol(expression),): 1}
+            return _variable(self._symbol(expression))
         if expression.is_Add:
             parts = [self.polynomial(a) for a in args]
             _check_exact(*parts)
@@ -158,7 +162,7 @@ class Polynomials:
     def _bound(self, name: str, low: int | None, high: int | None) -> None:
         self.bounds[name] = low, high
         if low is not None:
-            self.facts.append(("ge", total({(name,): 1}, _constant(-low))))
+            self.facts.append(("ge", total(_variable(name), _constant(-low))))
         if high is not None:
             self.facts.append(("ge", {(): high, (name,): -1}))
 
@@ -190,11 +194,11 @@ class Polynomials:
         if is_new:
             low, high = self.interval(over)
             self._bound(name, 0 if low is not None and low >= 0 else None, high)
-            whole = product(under, {(name,): 1})
+            whole = product(under, _variable(name))
             rest = total(over, _times(whole, -1))
             self.facts.append(("ge", rest))
             self.facts.append(("ge", total(under, _constant(-1), _times(rest, -1))))
-        return {(name,): 1}
+        return _variable(name)
 
     def _cancelled(self, one: Polynomial, two: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Both without the sizes above 0 that are factors of both."""
@@ -242,10 +246,10 @@ class Polynomials:
             lows, highs = zip(*map(self.interval, parts), strict=True)
             high = None if None in highs else max(highs)
             self.bounds[name] = max((n for n in lows if n is not None), default=None), high
-            above = [total({(name,): 1}, _times(p, -1)) for p in parts]
+            above = [total(_variable(name), _times(p, -1)) for p in parts]
             self.facts += [("ge", p) for p in above]
             self.facts.append(("or", [("eq", p) for p in above]))
-        return {(name,): 1}
+        return _variable(name)
 
     def truncated(self, number: Polynomial) -> Polynomial:
         """A number rounded to 0."""
@@ -260,11 +264,11 @@ class Polynomials:
         name, is_new = self._variable(key, lambda v: math.trunc(_value(number, v)))
         if is_new:
             self.bounds[name] = None, None
-            sign, found = _whole(number)[0], {(name,): 1}
+            sign, found = _whole(number)[0], _variable(name)
             is_above = [("ge", sign), ("eq", total(found, _times(below, -1)))]
             is_below = [("ge", _times(sign, -1)), ("eq", total(found, _times(above, -1)))]
             self.facts.append(("or", [("and", is_above), ("and", is_below)]))
-        return {(name,): 1}
+        return _variable(name)
 
     def interval(self, one: Polynomial) -> tuple[Any, Any]:
         """A lower and an upper bound; None for no bound."""
