@@ -96,9 +96,9 @@ def test_verdicts_hold_at_all_sizes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 9000, 1000))
+@pytest.mark.parametrize("first", range(1000, 4000, 500))
 def test_more_verdicts_hold_at_all_sizes(first: int) -> None:
-    assert check_verdicts(range(first, first + 1000)) > 300
+    assert check_verdicts(range(first, first + 500)) > 150
 
 
 _PADDED = n + PythonMod(-n, 4)
