@@ -12,7 +12,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.export import ExportedProgram
 
-from onnxwright.exporter.capture.source.size_tests import own_range
+from onnxwright.exporter.capture.assumptions.facts import Facts
 
 _EXTREMES = (torch.sym_min, torch.sym_max)
 
@@ -39,6 +39,6 @@ def _are_equal(one: Any, two: Any) -> bool:
     if not isinstance(one, torch.SymInt) or not isinstance(two, torch.SymInt):
         return False
     env = one.node.shape_env
-    ranges = tuple((symbol, own_range(known)) for symbol, known in env.var_to_range.items())
-    equal = sympy.Eq(one.node.expr, two.node.expr)
-    return bool(env._maybe_evaluate_static(equal, var_to_range=ranges) == True)  # noqa: E712
+    # Torch narrows ranges for layouts, too: what `torch._check` says is known.
+    asked = [one.expr for found in env.deferred_runtime_asserts.values() for one in found]
+    return Facts(tuple(asked), least=0).proves(sympy.Eq(one.node.expr, two.node.expr))
