@@ -200,7 +200,7 @@ def deciding_line(
     direct = asking_line(frame)
     if direct is not None:
         return direct, None
-    frame = _asking_frame(frame, rewritten=True)
+    frame = _asking_frame(frame)
     owners = (Owner.TORCH,) if by_operator else (Owner.TORCH, Owner.ONNXWRIGHT)
     if frame is None or owner_of(frame.f_code.co_filename) not in owners:
         return None, None

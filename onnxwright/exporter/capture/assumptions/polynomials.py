@@ -16,6 +16,8 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it has no types; a dependency of torch
 
+from onnxwright.exporter.torch_internals import size_functions as functions
+
 Range = tuple[int, "int | None"]
 # A monomial is the names of its variables in order; the constant has none.
 Polynomial = dict[tuple[str, ...], Any]
@@ -132,13 +134,12 @@ class Polynomials:
             return total(*parts)
         if expression.is_Mul:
             return self._product([self.polynomial(a) for a in args])
-        kind = type(expression).__name__
-        if kind in ("Pow", "PowByNatural") and args[1].is_Integer:
-            if 0 < args[1] <= _HIGHEST_POWER:
-                return self._product([self.polynomial(args[0])] * int(args[1]))
-        if kind not in _FUNCTIONS:
+        is_power = isinstance(expression, (sympy.Pow, functions.PowByNatural))
+        if is_power and args[1].is_Integer and 0 < args[1] <= _HIGHEST_POWER:
+            return self._product([self.polynomial(args[0])] * int(args[1]))
+        if expression.func not in _FUNCTIONS:
             raise _UnknownError
-        return _FUNCTIONS[kind](self, *map(self.polynomial, args))
+        return _FUNCTIONS[expression.func](self, *map(self.polynomial, args))
 
     def _product(self, parts: list[Polynomial]) -> Polynomial:
         found = _constant(1)
@@ -421,19 +422,21 @@ def _up(self: Polynomials, over: Polynomial, under: Polynomial) -> Polynomial:
     return _times(self.quotient(_times(over, -1), under), -1)
 
 
-_FUNCTIONS: dict[str, Callable[..., Polynomial]] = {
-    "FloorDiv": Polynomials.quotient,
-    "CleanDiv": Polynomials.quotient,
-    "CeilDiv": _up,
-    "Mod": _remainder,
-    "PythonMod": _remainder,
-    "Max": Polynomials.largest,
-    "Min": _smallest,
-    "Abs": lambda self, one: self.largest(one, _times(one, -1)),
-    "IntTrueDiv": _divided,
-    "FloorToInt": lambda self, one: self.quotient(one, _constant(1)),
-    "CeilToInt": lambda self, one: _up(self, one, _constant(1)),
-    "TruncToInt": Polynomials.truncated,
-    "ToFloat": lambda self, one: one,
-    "Identity": lambda self, one: one,
+_FUNCTIONS: dict[Any, Callable[..., Polynomial]] = {
+    functions.FloorDiv: Polynomials.quotient,
+    functions.CleanDiv: Polynomials.quotient,
+    functions.CeilDiv: _up,
+    functions.Mod: _remainder,
+    functions.PythonMod: _remainder,
+    functions.Max: Polynomials.largest,
+    functions.Min: _smallest,
+    sympy.Max: Polynomials.largest,
+    sympy.Min: _smallest,
+    sympy.Abs: lambda self, one: self.largest(one, _times(one, -1)),
+    functions.IntTrueDiv: _divided,
+    functions.FloorToInt: lambda self, one: self.quotient(one, _constant(1)),
+    functions.CeilToInt: lambda self, one: _up(self, one, _constant(1)),
+    functions.TruncToInt: Polynomials.truncated,
+    functions.ToFloat: lambda self, one: one,
+    functions.Identity: lambda self, one: one,
 }
