@@ -130,6 +130,8 @@ def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:
     lines = linecache.getlines(file)
     known = _FILES.get(file)
     if known is None or known[0] is not lines:  # linecache keeps one list until it is read again
+        if len(_FILES) >= _MOST_FILES:
+            _FILES.clear()
         known = _FILES[file] = lines, _parsed(lines), {}
     _, tree, found = known
     if line not in found:
@@ -139,6 +141,7 @@ def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:
 
 
 _Places = list[tuple[int, int]]
+_MOST_FILES = 64
 # File -> its lines, their tree, and what is known of a line: whether it makes what a loop goes
 # over, and whether it is in the test of a `while`.
 _FILES: dict[str, tuple[list[str], ast.Module, dict[int, tuple[bool, ...]]]] = {}

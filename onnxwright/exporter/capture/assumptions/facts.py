@@ -104,7 +104,7 @@ def _possible(forms: Polynomials, known: list[Formula], formula: Formula) -> lis
     found: dict[bool, None] = {}
     for size, step in itertools.product(_SAMPLES, (0, 1, 6)):
         values = forms.values([size + step * n for n in range(len(forms.symbols))])
-        if values is not None and all(forms.holds(one, values) for one in known):
+        if all(forms.holds(one, values) for one in known):
             found[forms.holds(formula, values)] = None
             if len(found) > 1:
                 return []

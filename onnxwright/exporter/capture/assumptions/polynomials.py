@@ -333,8 +333,8 @@ class Polynomials:
                     waiting.append(others)
         return found
 
-    def values(self, sizes: list[int]) -> dict[str, Any] | None:
-        """The variables at sizes within the bounds; None where something is divided by 0."""
+    def values(self, sizes: list[int]) -> dict[str, Any]:
+        """The variables at sizes within the bounds."""
         found: dict[str, Any] = {}
         for name, size in zip(self.symbols, sizes, strict=True):
             low, high = self.bounds[name]
