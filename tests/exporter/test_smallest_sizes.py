@@ -48,6 +48,19 @@ def test_smallest_size(function: Callable[[Any, int], Any], smallest: int) -> No
         torch.testing.assert_close(program(x), Sized()(x))
 
 
+@pytest.mark.parametrize("subtracted", [0, 3])
+def test_how_often_a_loop_runs_is_proven(subtracted: int) -> None:
+    """For torch, a size is 2 or more: a range to 2 by that size would have one item."""
+
+    def twice(x: Any) -> Any:
+        n = x.shape[0] - subtracted
+        parts = [x * (i + 1) for i in range(0, 2, n)]
+        return torch.stack(parts).sum(0), torch.arange(n)
+
+    with pytest.raises(ow.ExportError, match="specialized it to be a constant"):
+        ow.export(twice, (torch.rand(7, 3),), dynamic_shapes=({0: Dim.DYNAMIC},))
+
+
 def test_a_slice_of_a_table_is_as_long_as_the_size_by_its_declared_range() -> None:
     table = torch.rand(64, 3)
     short = ({0: Dim("n", max=64)},)

@@ -79,6 +79,10 @@ class SizeDecisions:
         """What is known of the sizes of the sides that run now."""
         return Facts(tuple(self.path))
 
+    def is_certain(self, condition: Any, env: Any) -> bool:
+        """Whether a condition holds at all sizes of these sides that the user's lines allow."""
+        return self.facts.given(*_stated(env, condition)).proves(condition)
+
     def is_filled(self, symbol: Any) -> bool:
         """Whether a size is not 0 on the sides that run now.
 
@@ -122,14 +126,7 @@ class SizeDecisions:
                 known = own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = int(known.lower), high
-        involved = condition.free_symbols
-        # Guards by operators, about the layout of memory, do not limit the sizes.
-        others = [
-            g.expr for g in env.guards
-            if g.expr.free_symbols & involved and not free_unbacked_symbols(g.expr)
-            and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
-        ]  # fmt: skip
-        found = fitting([condition, *self.path, *others], now, ranges)
+        found = fitting([condition, *self.path, *_stated(env, condition)], now, ranges)
         if found is None:
             return None
         for symbol, other in env.replacements.items():
@@ -377,6 +374,18 @@ class EmptySides(SizeSides):
         if recorded is not None:
             recorded.remove(self.decision)
         super().record(side)
+
+
+def _stated(env: Any, condition: Any) -> list[Any]:
+    """The guards about sizes of a condition that the user's lines made.
+
+    Those by operators, about the layout of memory, do not limit the sizes.
+    """
+    return [
+        g.expr for g in env.guards
+        if g.expr.free_symbols & condition.free_symbols and not free_unbacked_symbols(g.expr)
+        and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
+    ]  # fmt: skip
 
 
 def _expression(size: Any) -> Any:
