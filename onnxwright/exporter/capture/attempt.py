@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, 
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.entries import changed
+from onnxwright.exporter.capture.replacements.size_results import sizes_remembered
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
@@ -167,6 +168,7 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
             record_texts(changes, found.texts)
             torch_func.note_forward_derivatives(changes, found.forward_derivatives)
             if way.strategy is not draft:  # which names the lines of what it assumes itself
+                sizes_remembered(changes)
                 record_loops(changes, found.loops)
                 record_decisions(changes, found.decisions)
 

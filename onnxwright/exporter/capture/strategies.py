@@ -31,7 +31,6 @@ from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import decide_hooks
-from onnxwright.exporter.capture.source.known_extremes import settle_extremes
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.source.session import Choice
 from onnxwright.exporter.capture.source.session import current as session
@@ -179,7 +178,6 @@ class Source:
         self.answered = frozenset(found.session.used)
         if found.session.sizes is not None:
             self.sizes = tuple(found.session.sizes.made)
-            settle_extremes(found.result)
         reasons = found.session.unrolled
         self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result

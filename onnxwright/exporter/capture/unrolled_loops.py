@@ -7,7 +7,6 @@ is unrolled.  A capture by source has a loop in the program instead.
 from __future__ import annotations
 
 import ast
-import functools
 import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,23 +127,40 @@ def _asking_frame() -> FrameType | None:
 
 def _is_of_loop(file: str, line: int, *, tests: bool) -> bool:
     """Whether a line makes what a loop goes over, or is in the test of a `while`."""
-    places = _loops_of(tuple(linecache.getlines(file)))[tests]
-    return any(first <= line <= last for first, last in places)
+    lines = linecache.getlines(file)
+    known = _FILES.get(file)
+    if known is None or known[0] is not lines:  # linecache keeps one list until it is read again
+        if len(_FILES) >= _MOST_FILES:
+            _FILES.clear()
+        known = _FILES[file] = lines, _parsed(lines), {}
+    _, tree, found = known
+    if line not in found:
+        items, while_tests = _loops_at(tree, line)
+        found[line] = tuple(any(a <= line <= b for a, b in of) for of in (items, while_tests))
+    return found[line][tests]
 
 
 _Places = list[tuple[int, int]]
+_MOST_FILES = 64
+# File -> its lines, their tree, and what is known of a line: whether it makes what a loop goes
+# over, and whether it is in the test of a `while`.
+_FILES: dict[str, tuple[list[str], ast.Module, dict[int, tuple[bool, ...]]]] = {}
 
 
-@functools.lru_cache(maxsize=64)
-def _loops_of(text: tuple[str, ...]) -> tuple[_Places, _Places]:
-    """The first and last lines of iterables and of tests of `while` in a text."""
+def _parsed(lines: list[str]) -> ast.Module:
     try:
-        tree = ast.parse("".join(text))
+        return ast.parse("".join(lines))
     except SyntaxError:  # a cell of a notebook with commands in it
-        return [], []
+        return ast.Module([], [])
+
+
+def _loops_at(tree: ast.Module, line: int) -> tuple[_Places, _Places]:
+    """The first and last lines of iterables and of tests of `while` in the nodes around a line."""
     items: _Places = []
     tests: _Places = []
-    for node in ast.walk(tree):
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, (ast.For, ast.comprehension)):
             items.append(_lines(node.iter))
         elif isinstance(node, ast.While):
@@ -153,7 +169,17 @@ def _loops_of(text: tuple[str, ...]) -> tuple[_Places, _Places]:
             name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
             if name in _ITERABLES:
                 items.append(_lines(node))
+        waiting += [inner for inner in ast.iter_child_nodes(node) if _may_have(inner, line)]
     return items, tests
+
+
+def _may_have(node: ast.AST, line: int) -> bool:
+    """Whether a node has a line, as far as it has a place."""
+    if not isinstance(node, (ast.expr, ast.stmt)):
+        return True
+    decorators = getattr(node, "decorator_list", ())  # they stand before the definition
+    first = decorators[0].lineno if decorators else node.lineno
+    return first <= line <= (node.end_lineno or line)
 
 
 def _lines(node: ast.expr) -> tuple[int, int]:
