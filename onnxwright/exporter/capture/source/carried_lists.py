@@ -126,12 +126,13 @@ class CarriedLists:
         self._to_carry.add(n)  # another list, or as many items as only the iteration knows
         return True
 
-    def begin_again(self) -> None:
-        """Give the lists the forms that an iteration has shown to be needed."""
+    def begin_again(self) -> bool:
+        """Give the lists the forms that an iteration has shown to be needed; whether of some."""
         for n in self._to_carry:
             self.carry(n)
         for n, form in self._forms.items():
             self._take_form(n, form)
+        return bool(self._to_carry or self._forms)
 
     def grow(self, items: list[Any], added: Any, error: DisagreementError) -> None:
         """Make a list rows that an iteration adds an item to; the iteration begins anew."""

@@ -79,7 +79,6 @@ def _by_sizes(
     place = model_line()
     if place in session.sizes.guarded:
         return False
-    state.open()
     before = state.read()
     count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
     try:

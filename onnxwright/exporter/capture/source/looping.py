@@ -9,6 +9,8 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.control.lists import is_rows
+from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.source.aliases import new_writes, settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
@@ -75,7 +77,7 @@ class Loop:
         guesses: bool = True,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
-        self.slots = state.open()
+        self.slots = state.slots()
         self.before, self.chosen = state.read(), chosen_so_far()
         self.original = list(self.before)
         self.variables = Variables(state, self.slots, self.before)
@@ -165,10 +167,6 @@ class Loop:
             [*paths, self.slots[0].name][0], "of another type", "of another again"
         )
 
-    def carries(self, items: list[Any]) -> bool:
-        """Whether a list of Python was there before the loop."""
-        return self.state.owns(items)
-
     # -- what is carried ---------------------------------------------------------------------------
 
     def _try(self) -> bool:
@@ -196,9 +194,10 @@ class Loop:
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
-                if late:
-                    self._add_places([place for place, _ in late])
-                changed = bool(late) or self._widen(values, after)
+                held = self._add_places([place for place, _ in late])
+                values += held
+                after += rows_kept(held, [value for _, value in late])
+                changed = self._widen(values, after) or bool(late)
                 if not changed:
                     leaves, changed = self._leave(region, after, again)
                 if changed:
@@ -211,7 +210,9 @@ class Loop:
         except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
-            if isinstance(error, UnevenItemError):
+            if self._know_grown(written):
+                pass
+            elif isinstance(error, UnevenItemError):
                 self.lists.differ(error)
             elif error.grows is not None:
                 self.lists.grow(*error.grows, error)
@@ -242,12 +243,22 @@ class Loop:
                 changed |= self._vary_or_leave(n, values, after)
         return changed
 
-    def _add_places(self, places: list[Place]) -> None:
-        """Know of more places, which functions that an iteration calls write to."""
+    def _add_places(self, places: list[Place]) -> list[Any]:
+        """Know of more places, which an iteration wrote to; what they hold."""
         held = self.state.add(places)
         self.slots[:] = self.state.slots()
         self.before += held
         self.original += held
+        return list(held)
+
+    def _know_grown(self, written: Side) -> bool:
+        """Know of the lists that an iteration, before it failed, gave rows; whether of more."""
+        for write in written.writes:
+            owner = write.place.owner
+            if is_rows(write.after) and not self.state.has(owner, None):
+                self._add_places([(owner, None)])
+                self.lists.has_new_form(len(self.before) - 1, write.before, write.after, self.known)
+        return self.lists.begin_again()
 
     def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
         """Do not carry what an iteration leaves as it is; whether there was such."""
@@ -316,8 +327,7 @@ class Loop:
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
-            may_be_lost = self.state.is_of_a_call(n) and self.state.fails_unset(n)
-            if not may_be_lost or not leaves_of(after[n]):
+            if not self.state.fails_unset(n) or not leaves_of(after[n]):
                 raise
             self.left[n] = UNSET
             return False

@@ -263,7 +263,6 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
     session = current()
     assert session is not None
     choices, chosen = dict(session.choices), list(session.chosen)
-    state.open()
     before = state.read()
     try:
         with side_of(make_loop) as side:
@@ -280,8 +279,6 @@ def _worked(make_loop: Callable[[], None], state: State) -> bool:
             raise  # the loop around this one carries its list
         session.unrolled.setdefault(model_line(), error)
         session.choices, session.chosen = choices, chosen
-        state.setter(before)  # the places are those of the objects that variables had before
-        state.open()
         state.write(before)
         return False
     return True

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CellType
 from typing import Any, ClassVar, Union
 
-from onnxwright.exporter.capture.control.functions import setter_of
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Attribute,
@@ -17,7 +15,6 @@ from onnxwright.exporter.capture.control.places import (
     Items,
     Variable,
     attribute,
-    is_container,
 )
 from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
@@ -38,10 +35,6 @@ Branch = Callable[[], None]
 
 Place = tuple[Any, Union[str, None]]
 """An object and its attribute; None for the items of a container."""
-
-
-def _itself(place: Place) -> Place:
-    return place
 
 
 @dataclass
@@ -65,8 +58,6 @@ class State:
         live: those that are read after it; of a loop, those that are carried.
         getters: read them.
         setter: binds them all.
-        places: attributes and containers that a branch may change, as `(owner, attribute)`.
-        after: of a loop, the names that are read after it.
         read: of a loop, the names whose value an iteration takes from the one before.
         augmented: those of them that `+=` binds, which changes a tensor in place.
     """
@@ -77,39 +68,16 @@ class State:
         live: Sequence[str],
         getters: Sequence[Callable[[], Any]],
         setter: Callable[[Sequence[Any]], None],
-        places: Sequence[Callable[[], Place]],
-        after: Sequence[str] | None = None,
         read: Sequence[str] | None = None,
         augmented: Sequence[str] = (),
     ) -> None:
         self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
-        self.places, self.after = places, after
         self.taken, self.augmented = self.live if read is None else set(read), set(augmented)
+        # The places that branches wrote to: they are slots, after the variables.
         self._found: list[Place] = []
-        self._called: list[Place] = []
-
-    def open(self) -> list[Slot]:
-        """Find the places that exist now.
-
-        Returns:
-            All slots: variables, then attributes and containers.
-        """
-        self._found = []
-        for place in self.places:
-            try:
-                owner, name = place()
-            except (NameError, AttributeError, LookupError, TypeError):
-                continue
-            if name is None and not is_container(owner):
-                continue
-            if hasattr(type(owner), "_ow_parts") or (name and setter_of(owner, name) is not None):
-                continue  # what a candidate, or the user's function, writes to is seen there
-            if not self.has(owner, name):
-                self._found.append((owner, name))
-        return self.slots()
 
     def slots(self) -> list[Slot]:
-        """All slots, with the places that were found."""
+        """All slots: variables, then the places that were found."""
         slots = [Slot(n, n in self.live) for n in self.names]
         for owner, name in self._found:
             label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
@@ -117,19 +85,16 @@ class State:
         return slots
 
     def add(self, places: Sequence[Place]) -> list[Any]:
-        """Know of more places, which functions that a branch calls change.
+        """Know of more places, which a branch wrote to.
 
         Args:
-            places: they follow the places of before.
+            places: those that are not slots yet.
 
         Returns:
             What they hold.
         """
-        new = [place for place in places if not self.has(*place)]
-        self.places = (*self.places, *(functools.partial(_itself, place) for place in places))
-        self._called += places
-        self._found += new
-        return [value_at(owner, name) for owner, name in new]
+        self._found += places
+        return [value_at(owner, name) for owner, name in places]
 
     def is_taken(self, n: int) -> bool:
         """Whether an iteration may use what a slot had after the iteration before."""
@@ -138,11 +103,6 @@ class State:
     def has(self, owner: Any, name: str | None) -> bool:
         """Whether a place is one of the slots."""
         return any(o is owner and n == name for o, n in self._found)
-
-    def is_of_a_call(self, n: int) -> bool:
-        """Whether only a function that is called changes a slot."""
-        place = self._found[n - len(self.names)] if n >= len(self.names) else None
-        return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
 
     def note_one_sided(self, n: int) -> None:
         """Remember an attribute that one side of a decision, or an iteration, alone sets.
@@ -161,9 +121,11 @@ class State:
         container, or of an attribute that its class has, too, would be that of one side alone.
 
         Args:
-            n: the slot, of an attribute, a variable of a closure or a container.
+            n: the slot.
         """
-        owner, name = self._found[n - len(self.names)]
+        owner, name = self.place(n)
+        if owner is None:
+            return False
         return isinstance(owner, CellType) or (name is not None and not hasattr(type(owner), name))
 
     def place(self, n: int) -> tuple[Any, str | None]:
@@ -174,10 +136,6 @@ class State:
         """The container of a slot; None for other slots."""
         owner, name = self.place(n)
         return owner if name is None else None
-
-    def owns(self, container: Any) -> bool:
-        """Whether a container is one of the slots."""
-        return self.has(container, None)
 
     def read(self) -> list[Any]:
         """The values of all slots."""
@@ -276,6 +234,6 @@ def result_of(
         box[0] = value
 
     names = ("the value",)
-    state = State(names, names, (lambda: box[0],), lambda values: put(values[0]), ())
+    state = State(names, names, (lambda: box[0],), lambda values: put(values[0]))
     decide(lambda: put(then()), lambda: put(orelse()), state)
     return box[0]
