@@ -83,10 +83,6 @@ class CarriedLists:
         self._to_carry: set[int] = set()
         self._count: Any = None
 
-    def has(self, loop_list: Any) -> bool:
-        """Whether a list is one that this loop only appends to."""
-        return any(one is loop_list for one in self.appended.values())
-
     def begin_iteration(self, values: list[Any]) -> None:
         """Give an iteration an empty list in the place of each that it appends to."""
         self._forms, self._to_carry = {}, set()

@@ -43,7 +43,7 @@ from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
 from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.session import carrying, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
 from onnxwright.exporter.capture.source.state import UNSET, Place, State
 from onnxwright.exporter.capture.source.truth import as_truth
@@ -133,9 +133,8 @@ class Loop:
         seen = set()
         while True:
             try:
-                with carrying(self):
-                    if not self._try():
-                        break
+                if not self._try():
+                    break
             except ListUseError as error:
                 self._carry_read(error)
             # There are finitely many forms: the search ends.
@@ -144,8 +143,7 @@ class Loop:
                 raise self._no_form()
             seen.add(form)
         try:
-            with carrying(self):
-                return self._build()
+            return self._build()
         except ListUseError as error:
             self._carry_read(error)
             return self._run()
