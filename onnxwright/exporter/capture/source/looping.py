@@ -10,6 +10,7 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.control.lists import is_rows
+from onnxwright.exporter.capture.control.places import Place
 from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.source.aliases import new_writes, settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
@@ -45,7 +46,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
-from onnxwright.exporter.capture.source.state import UNSET, Place, State
+from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
@@ -252,9 +253,8 @@ class Loop:
     def _know_grown(self, written: Side) -> bool:
         """Know of the lists that an iteration, before it failed, gave rows; whether of more."""
         for write in written.writes:
-            owner = write.place.owner
-            if is_rows(write.after) and not self.state.has(owner, None):
-                self._add_places([(owner, None)])
+            if is_rows(write.after) and not self.state.has(write.place):
+                self._add_places([write.place])
                 self.lists.has_new_form(len(self.before) - 1, write.before, write.after, self.known)
         return self.lists.begin_again()
 

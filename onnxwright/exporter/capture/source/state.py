@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CellType
-from typing import Any, ClassVar, Union
+from typing import Any
 
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Attribute,
     Cell,
     Items,
+    ModuleAttribute,
+    Place,
     Variable,
-    attribute,
 )
-from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.source.holding import items_of
 from onnxwright.exporter.capture.source.one_sided import note_one_sided
 
 
@@ -31,10 +28,6 @@ class _Unset:
 
 UNSET = _Unset()
 Branch = Callable[[], None]
-
-
-Place = tuple[Any, Union[str, None]]
-"""An object and its attribute; None for the items of a container."""
 
 
 @dataclass
@@ -79,9 +72,10 @@ class State:
     def slots(self) -> list[Slot]:
         """All slots: variables, then the places that were found."""
         slots = [Slot(n, n in self.live) for n in self.names]
-        for owner, name in self._found:
-            label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
-            slots.append(Slot(label, True))
+        for place in self._found:
+            kind, name = type(place.owner).__name__, place.name
+            label = f"{kind}.{name}" if isinstance(place, (Attribute, ModuleAttribute)) else name
+            slots.append(Slot(label or f"the {kind}", True))
         return slots
 
     def add(self, places: Sequence[Place]) -> list[Any]:
@@ -94,15 +88,24 @@ class State:
             What they hold.
         """
         self._found += places
-        return [value_at(owner, name) for owner, name in places]
+        return [value_at(place) for place in places]
 
     def is_taken(self, n: int) -> bool:
         """Whether an iteration may use what a slot had after the iteration before."""
         return n >= len(self.names) or self.names[n] in self.taken
 
-    def has(self, owner: Any, name: str | None) -> bool:
+    def has(self, place: Place) -> bool:
         """Whether a place is one of the slots."""
-        return any(o is owner and n == name for o, n in self._found)
+        return any(place.key == one.key for one in self._found)
+
+    def place(self, n: int) -> Place | None:
+        """The place of a slot; None for variables."""
+        return self._found[n - len(self.names)] if n >= len(self.names) else None
+
+    def owner(self, n: int) -> Any:
+        """The container of a slot; None for other slots."""
+        place = self.place(n)
+        return place.owner if isinstance(place, Items) else None
 
     def note_one_sided(self, n: int) -> None:
         """Remember an attribute that one side of a decision, or an iteration, alone sets.
@@ -110,9 +113,9 @@ class State:
         Args:
             n: the slot; nothing is done for variables and containers.
         """
-        owner, name = self.place(n)
-        if owner is not None and name is not None:
-            note_one_sided(owner, name)
+        place = self.place(n)
+        if place is not None and place.name is not None:
+            note_one_sided(place.owner, place.name)
 
     def fails_unset(self, n: int) -> bool:
         """Whether a read of a slot fails where the slot is not set.
@@ -123,19 +126,10 @@ class State:
         Args:
             n: the slot.
         """
-        owner, name = self.place(n)
-        if owner is None:
-            return False
-        return isinstance(owner, CellType) or (name is not None and not hasattr(type(owner), name))
-
-    def place(self, n: int) -> tuple[Any, str | None]:
-        """The object and the attribute of a slot; None and nothing for variables."""
-        return self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
-
-    def owner(self, n: int) -> Any:
-        """The container of a slot; None for other slots."""
-        owner, name = self.place(n)
-        return owner if name is None else None
+        place = self.place(n)
+        if isinstance(place, (Attribute, ModuleAttribute)):
+            return not hasattr(type(place.owner), str(place.name))
+        return isinstance(place, (Cell, Variable))
 
     def read(self) -> list[Any]:
         """The values of all slots."""
@@ -145,38 +139,43 @@ class State:
                 values.append(getter())
             except NameError:
                 values.append(UNSET)
-        return values + [value_at(owner, name) for owner, name in self._found]
+        return values + [value_at(place) for place in self._found]
 
     def contents(self, values: Sequence[Any]) -> dict[tuple[int, str | None], Any]:
         """What attributes and containers hold in the values of all slots, by their identity."""
         found = zip(self._found, values[len(self.names) :])
-        return {(id(owner), name): value for (owner, name), value in found}
+        return {(id(place.owner), place.name): value for place, value in found}
 
     def write(self, values: Sequence[Any]) -> None:
         """Give all slots values."""
         store = current()
         self.setter(values)
-        for (owner, name), value in zip(self._found, values[len(self.names) :]):
-            place = store_place(owner, name)
+        for place, value in zip(self._found, values[len(self.names) :]):
             if store is not None:
                 store.log(place)
-            if name is None:
-                place.put(value)
-            elif isinstance(place, Attribute):
+            if isinstance(place, ModuleAttribute):
+                _set(place.owner, str(place.name), value)
+            else:
                 place.put(MISSING if value is UNSET else value)  # not by the user's `__setattr__`
-            elif value is UNSET:
-                if hasattr(owner, name):
-                    delattr(owner, name)
-            elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
-                # Torch remembers the node that was assigned to a buffer last.
-                setattr(owner, name, value)
 
 
-def value_at(owner: Any, name: str | None) -> Any:
-    """What an attribute holds, `UNSET` without a value; the items of a container."""
-    if name is None:
-        return items_of(owner)
-    return getattr(owner, name, UNSET) if _is_stored(owner, name) else UNSET
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Give a module an attribute, or none."""
+    if value is UNSET:
+        if hasattr(owner, name):
+            delattr(owner, name)
+    elif getattr(owner, name, UNSET) is not value or name in owner._buffers:
+        # Torch remembers the node that was assigned to a buffer last.
+        setattr(owner, name, value)
+
+
+def value_at(place: Place) -> Any:
+    """What a read of a place gives: an attribute may be that of the class; `UNSET` for nothing."""
+    if isinstance(place, (Attribute, ModuleAttribute)):
+        owner, name = place.owner, str(place.name)
+        return getattr(owner, name, UNSET) if _is_stored(owner, name) else UNSET
+    value = place.read()
+    return UNSET if value is MISSING else value
 
 
 def _is_stored(owner: Any, name: str) -> bool:
@@ -185,33 +184,6 @@ def _is_stored(owner: Any, name: str) -> bool:
     if name in own or hasattr(owner if isinstance(owner, type) else type(owner), name):
         return True
     return any(name in (own.get(n) or ()) for n in ("_parameters", "_buffers", "_modules"))
-
-
-class Globals:
-    """The globals of a file, as attributes."""
-
-    known: ClassVar[weakref.WeakValueDictionary[int, Globals]] = weakref.WeakValueDictionary()
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
-
-    @classmethod
-    def of(cls, names: dict[str, Any]) -> Globals:
-        """One object for each file."""
-        found = cls.known.get(id(names))
-        if found is None or vars(found) is not names:
-            found = cls(names)
-            cls.known[id(names)] = found
-        return found
-
-
-def store_place(owner: Any, name: str | None) -> StorePlace:
-    """A place as the store knows it."""
-    if name is None:
-        return Items(owner)
-    if isinstance(owner, Globals):
-        return Variable(vars(owner), name)
-    return Cell(owner, None) if isinstance(owner, CellType) else attribute(owner, name)
 
 
 def result_of(
