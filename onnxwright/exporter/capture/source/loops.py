@@ -177,8 +177,8 @@ class _For:
                 note_left(iterator)
                 if isinstance(items, range) and len(items) - n > _UNROLLED:
                     rest = items[n:]
-                    left = ranges.Counted(rest.start, rest.stop, rest.step, ranges.same)
-                    if _failure(self.counted(left).emit, self.state) is None:
+                    others = ranges.Counted(rest.start, rest.stop, rest.step, ranges.same)
+                    if _failure(self.counted(others).emit, self.state) is None:
                         return
                 again = functools.partial(self.once, item)
                 if_(self.broken(), lambda: None, again, self.state)

@@ -1,7 +1,7 @@
 """What a side of a decision, or an iteration of a loop, writes beside its own variables.
 
-The store knows of every write.  Places that the side's own code does not name, for a function that
-it calls writes to them, become places of its state.
+The store knows of every write: the places of before that a side wrote to, in its own code or in
+functions that it calls, become places of its state.
 """
 
 from __future__ import annotations
