@@ -80,7 +80,6 @@ def _by_sizes(
     place = model_line()
     if place in session.sizes.guarded:
         return False
-    state.open()
     before, known = state.read(), Known(test.node.shape_env)
     count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
     try:
