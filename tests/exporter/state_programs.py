@@ -737,6 +737,20 @@ def buffers_that_get_one_tensor(self: Any, x: Any) -> Any:
     return x * self.two
 
 
+class _Table(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2), persistent=False)
+
+
+@module_program("reported", lambda: {"table": _Table()}, lambda held: held.table.rows.clone())
+def buffer_that_is_a_cache_and_grows(self: Any, x: Any) -> Any:
+    """As tables of positions: a buffer that is not saved is no state of the model."""
+    if len(self.table.rows) < len(x):
+        self.table.rows = torch.arange(5.0)
+    return x * self.table.rows[:3]
+
+
 @module_program(
     "OW902", lambda: {"n": torch.nn.Buffer(torch.zeros(3))}, lambda held: held.n.clone()
 )

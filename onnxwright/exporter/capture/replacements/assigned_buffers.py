@@ -46,6 +46,10 @@ class _Hooks:
             (number, name) for number, names in held.items() for name, b in names.items()
             if count[_memory(b)] > 1
         }  # fmt: skip
+        self._caches = {
+            (id(one._buffers), name)
+            for one in root.modules() for name in one._non_persistent_buffers_set
+        }  # fmt: skip
         self._before: list[dict[int, tuple[_Buffers, _Buffers]]] = []
         before = root.register_forward_pre_hook(self._begin, prepend=True)
         after = root.register_forward_hook(self._end)
@@ -70,7 +74,10 @@ class _Hooks:
             for names, before in held.values()
             for name, old, new in _assigned(names, before)
             # Else the next call writes to one tensor by two names, or this one takes one apart.
-            if places[_memory(new)] == 1 and (id(names), name) not in self._shared
+            if places[_memory(new)] == 1
+            and (id(names), name) not in self._shared
+            # A cache that grows is no state: what it is at the export is reported.
+            and ((id(names), name) not in self._caches or _form(old) == _form(new))
         ]
         olds = {_memory(old) for *_, old, _ in assigned}
         results = _with_copies(results, olds)
@@ -90,6 +97,11 @@ def _assigned(names: _Buffers, before: _Buffers) -> Iterator[tuple[str, Any, Any
         new = names.get(name)
         if new is not old and isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
             yield name, old, new
+
+
+def _form(tensor: Any) -> tuple[Any, list[str]]:
+    """The type and the sizes of a tensor, as text: to compare symbolic ones would be a guard."""
+    return tensor.dtype, list(map(str, tensor.shape))
 
 
 def _memory(tensor: Any) -> Any:
