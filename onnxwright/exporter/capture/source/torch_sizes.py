@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -11,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbol
 from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.control import functions
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.source.facts import forget_answers
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -35,12 +37,15 @@ class Known:
         """Forget what was learned since."""
         env = self.env
         del env.guards[self.count :]
+        replaced = False
         for symbol in env.backed_var_to_val:
             if symbol in self.ranges:
                 env.var_to_range[symbol] = self.ranges[symbol]
-            env.replacements.pop(symbol, None)
-            if symbol in self.replaced:
-                env.replacements[symbol] = self.replaced[symbol]
+            if env.replacements.get(symbol) != self.replaced.get(symbol):
+                replaced = True
+                env.replacements.pop(symbol, None)
+                if symbol in self.replaced:
+                    env.replacements[symbol] = self.replaced[symbol]
         if hasattr(env, "axioms"):
             env.axioms = {
                 e: holds for e, holds in env.axioms.items()
@@ -49,8 +54,10 @@ class Known:
         if hasattr(env, "divisible"):
             kept = [d for d in env.divisible if d in self.divisible or free_unbacked_symbols(d)]
             env.divisible = type(env.divisible)(dict.fromkeys(kept))
+        forget_answers(env, replaced=replaced)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _is_provable(condition: Any) -> bool:
     """Whether a condition is one of sizes for which a proof is tried."""
     # A symbol of sympy is a Boolean, too: torch asks for the number.
@@ -75,9 +82,9 @@ def decide_sizes(sizes: Any, changes: Changes, _: Any) -> None:
     evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
 
     def known(condition: Any) -> bool | None:
-        if not _is_provable(condition):
+        if condition is sympy.true or condition is sympy.false or not _is_provable(condition):
             return None
-        found: bool | None = sizes.known(condition)
+        found: bool | None = sizes.facts.verdict(condition)
         return found
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
