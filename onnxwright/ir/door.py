@@ -191,7 +191,8 @@ def save(
         >>> save(made, "relu.onnx").name
         'relu.onnx'
     """
-    if not (external_data is None or isinstance(external_data, (bool, str))) or external_data == "":
+    place: Any = external_data
+    if not (place is None or isinstance(place, (bool, str))) or place == "":
         fail(BadModelArgument(
             argument=f"external_data={external_data!r}", reason="it does not say where weights go",
             advice="give True, False, None or the name of a file", span=user_span(),

@@ -370,7 +370,7 @@ def _sequence_at(s: Site) -> GraphValue | None:
 def _element(s: Site) -> GraphValue | None:
     """What an optional value was made of; a tensor or a sequence is its own element."""
     if isinstance(s.call.types[0], (TensorType, SequenceType)):
-        return s.inputs[0]
+        return s.inputs[0]  # type: ignore[no-any-return]
     made = s.b.made_by(s.inputs[0], "Optional")
     known = made is not None and made.inputs and made.inputs[0] is not None
     return s.b.value_of(made.inputs[0]) if known else None  # type: ignore[union-attr]
