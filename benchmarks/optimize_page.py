@@ -145,8 +145,10 @@ def troubles(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> l
             row = libraries.get(name, {})
             what = row.get("trouble") or row.get("wrong")
             if what:
-                # Of an exception its type: what follows may name files of the library.
-                shown = str(what).split(": ")[0] if row.get("trouble") else str(what)
+                # Of an exception its type, of a model that does not run where: what follows may
+                # name files of the library.
+                words = bool(row.get("trouble")) or "does not run" in str(what)
+                shown = str(what).split(": ")[0] if words else str(what)
                 lines.append(f"| {model} | {name} | {shown.replace('`', '').replace('|', '/')} |")
     return lines if len(lines) > 2 else ["Nothing."]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
 from onnxwright.decompiler.sugar import Sugar, element_types
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
+from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.loading import checked, open_model
@@ -89,8 +91,7 @@ def to_script(
         <BLANKLINE>
     """
     proto, folder = _load(model)
-    limit = {True: 1 << 62, False: 0}.get(inline_constants, int(inline_constants)) if isinstance(
-        inline_constants, bool) else int(inline_constants)  # fmt: skip
+    limit = _limit(inline_constants)
     npz = Path(weights_file) if weights_file is not None else None
     if weights == "npz" and npz is None:
         advice = "name the file of arrays: `weights_file=`"
@@ -115,6 +116,23 @@ def to_script(
         explain.extend([*sugar.reasons, *module.reasons])
     remember_text(made)
     return made
+
+
+def _limit(inline_constants: Any) -> int:
+    """How many elements an array may have that is written where it is used."""
+    if isinstance(inline_constants, bool):
+        return 1 << 62 if inline_constants else 0
+    try:
+        limit = operator.index(inline_constants)
+    except TypeError:
+        limit = -1
+    if limit < 0:
+        fail(BadModelArgument(
+            argument=f"inline_constants={inline_constants!r}",
+            reason="it is not a number of elements", advice="give a number, True or False",
+            span=user_span(),
+        ))  # fmt: skip
+    return limit
 
 
 def _check_size(proto: Proto) -> None:

@@ -21,6 +21,9 @@ from typing import Any, BinaryIO, TypeAlias
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import saving
 from onnxwright.ir.loading import is_source, open_ir_function, open_ir_model
 from onnxwright.ir.model_kinds import kind_of
@@ -150,7 +153,9 @@ def load(model: Model) -> ir.Model:
     return opened(model)
 
 
-def save(model: Model, path: str | PathLike[str], *, external_data: bool | None = None) -> Path:
+def save(
+    model: Model, path: str | PathLike[str], *, external_data: bool | str | None = None
+) -> Path:
     """Write a model; at every moment the file is the old model or the new one, and whole.
 
     Weights that have the same bytes are stored once in a file beside the model.  Data files of the
@@ -161,13 +166,16 @@ def save(model: Model, path: str | PathLike[str], *, external_data: bool | None 
         path: the file.  `.json`, `.textproto` and `.onnxtxt` are written as text.
         external_data: True: weights of 1 KB and more in one file beside the model; False: all of
             them in the model; None: beside it those that are in files already (files of the same
-            folder stay as they are), and those of a model over 2 GB.
+            folder stay as they are), and those of a model over 2 GB.  A text: as True, in the file
+            of this name, which may be a path below the folder of the model.
 
     Returns:
         The path.
 
     Raises:
         ModelError: the model is damaged, or what is left in it is over 2 GB (OW751).
+        ModelToolError: `external_data` is none of these, or the name of a file that the model
+            reads its weights from (OW882).
         ModelTypeError: it is not a model (OW752).
         OSError: the file cannot be written; what was there is still there.
 
@@ -183,6 +191,12 @@ def save(model: Model, path: str | PathLike[str], *, external_data: bool | None 
         >>> save(made, "relu.onnx").name
         'relu.onnx'
     """
+    place: Any = external_data
+    if not (place is None or isinstance(place, (bool, str))) or place == "":
+        fail(BadModelArgument(
+            argument=f"external_data={external_data!r}", reason="it does not say where weights go",
+            advice="give True, False, None or the name of a file", span=user_span(),
+        ))  # fmt: skip
     # A model that was read here is not used by anybody else.
     still_read = isinstance(model, ir.Model) or kind_of(model) is not None
     return saving.save(opened(model), path, external_data=external_data, still_read=still_read)

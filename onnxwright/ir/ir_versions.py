@@ -12,6 +12,8 @@ from onnxwright.types.kinds import OnnxType
 
 # The lowest that new models have.
 LOWEST = 10
+# The first in which an initializer need not be an input.
+DEFAULTS = 4
 # The IR version that brought an element type; the first one has the others.
 _OF_TYPE = {
     "BFLOAT16": 4, "FLOAT8E4M3FN": 9, "FLOAT8E4M3FNUZ": 9, "FLOAT8E5M2": 9, "FLOAT8E5M2FNUZ": 9,

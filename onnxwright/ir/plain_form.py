@@ -1,6 +1,8 @@
 """What `onnx_ir` has no form for, in one that it has: sparse initializers, maps, `ai.onnx`.
 
-Dimensions of -1, which some converters write for what they do not know, become unknown ones.
+Dimensions of -1, which some converters write for what they do not know, become unknown ones.  The
+operators of ONNX Runtime need no import there, except in functions: `onnxruntime.transformers`
+leaves it out.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from onnxwright.ir.other_types import holds_map, without_maps
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.operators.contrib import RUNTIME
 from onnxwright.types.dtypes import DType
 
 _LIMIT = (1 << 31) - 1  # bytes of a dense tensor
@@ -50,7 +53,7 @@ def plain_form(
     graphs = list(_graphs(model.graph, bodies))
     negative = any(True for part in (*graphs, *model.functions) for _ in _negative_dims(part))
     sparse = any(True for _ in _sparse_constants(model))
-    if not (named or negative or sparse) and not any(
+    if not (named or negative or sparse or _lacks_runtime(model)) and not any(
         g.sparse_initializer or _has_maps(g) for g in graphs
     ):
         return model
@@ -60,6 +63,8 @@ def plain_form(
         for entry in owner.opset_import:
             if entry.domain == "ai.onnx":
                 entry.domain = ""
+    if _lacks_runtime(plain):
+        plain.opset_import.add(domain=RUNTIME, version=1)
     for node, attr in _sparse_constants(plain):
         held = _dense(
             attr.sparse_tensor, folder, f"the value of the Constant {quoted(node.output[0])}"
@@ -78,6 +83,13 @@ def plain_form(
             graph.initializer.append(_dense(held, folder, where))
         del graph.sparse_initializer[:]
     return plain
+
+
+def _lacks_runtime(model: onnx.ModelProto) -> bool:
+    """Whether nodes of the graph are operators of ONNX Runtime, whose domain is not imported."""
+    if any(entry.domain == RUNTIME for entry in model.opset_import):
+        return False
+    return any(node.domain == RUNTIME for node in nodes_of(model.graph.node))
 
 
 def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:

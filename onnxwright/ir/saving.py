@@ -15,7 +15,8 @@ from onnx import serialization
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import loading as messages
-from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.diagnostics.text import clean
 from onnxwright.ir.loading import checked_external
 from onnxwright.ir.model_protos import held_tensors
@@ -35,7 +36,7 @@ def save(
     model: ir.Model,
     path: str | PathLike[str],
     *,
-    external_data: bool | None = None,
+    external_data: bool | str | None = None,
     still_read: bool = True,
 ) -> Path:
     """Write a model in the form that the ending of its path asks for.
@@ -49,7 +50,8 @@ def save(
         path: the file; `.json`, `.textproto` and `.onnxtxt` are forms in text, which hold their
             weights.
         external_data: True: weights from 1 KB on in one file beside the model; False: all of them
-            in the model; None: in files what is in files, and beside it what is over 2 GB.
+            in the model; None: in files what is in files, and beside it what is over 2 GB.  A text:
+            as True, in the file of this name, a path below the folder of the model.
         still_read: whether the model is used afterwards: then files that it reads weights from are
             not removed with the model that is replaced.
 
@@ -63,7 +65,8 @@ def save(
     target = Path(path)
     form = form_of(target)
     if form == "protobuf" and external_data is not False:
-        _save_beside(model, target, everything=external_data is True, still_read=still_read)
+        name = external_data if isinstance(external_data, str) else None
+        _save_beside(model, target, name, everything=bool(external_data), still_read=still_read)
         return target
     made = in_form(as_proto(model), form)
     read = [value.const_value for value in held_tensors(model)] if still_read else []
@@ -87,10 +90,14 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
     return made.encode() if isinstance(made, str) else made
 
 
-def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read: bool) -> None:
+def _save_beside(
+    model: ir.Model, target: Path, name: str | None, *, everything: bool, still_read: bool
+) -> None:
     """Write a model as protobuf, weights in a file beside it: all, or where it is needed."""
     kept = [(v, v.const_value) for v in held_tensors(model)]
     with Save(target) as files:
+        if name is not None:
+            _check_unread(name, files.target.parent / name, [tensor for _, tensor in kept])
         folder = str(files.target.parent)
         away = [v for v, t in kept if _is_elsewhere(t, folder)]
         inside = [v for v, t in kept if not isinstance(t, ir.ExternalTensor)]
@@ -104,7 +111,7 @@ def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read:
             away += [v for v in inside if v.const_value.nbytes >= least and _has_bytes(v)]
         try:
             if away:
-                write_weights(away, files)
+                write_weights(away, files, name)
             data = serialized(to_proto(model))
         finally:
             for value, tensor in kept:
@@ -112,6 +119,17 @@ def _save_beside(model: ir.Model, target: Path, *, everything: bool, still_read:
         _warn_missing([t for v, t in kept if v not in away])
         read = [t for v, t in kept if still_read or v not in away]
         files.commit(data, keep=data_of(read))
+
+
+def _check_unread(name: str, path: Path, tensors: Sequence[Any]) -> None:
+    """Refuse to replace a data file that the model, and maybe another one, reads weights from."""
+    read = {os.path.realpath(t.path) for t in tensors if isinstance(t, ir.ExternalTensor)}
+    if os.path.realpath(path) in read:
+        fail(BadModelArgument(
+            argument=f"external_data={name!r}", reason="the model reads its weights from this file",
+            advice="give another name; with None, weights stay in files of the folder",
+            span=user_span(),
+        ))  # fmt: skip
 
 
 def _warn_missing(tensors: Sequence[Any]) -> None:
@@ -153,8 +171,7 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
             if isinstance(tensor, ir.ExternalTensor) and (
                 place is None or _is_elsewhere(tensor, place)
             ):
-                check_there(tensor)
-                value.const_value = ir.Tensor(tensor.numpy(), tensor.dtype, name=tensor.name)
+                value.const_value = ir.Tensor(read_tensor(tensor), tensor.dtype, name=tensor.name)
         made: onnx.ModelProto = to_proto(model)
     finally:
         for value, tensor in kept:
@@ -247,6 +264,16 @@ def check_there(tensor: Any) -> None:
     except OSError:
         pass
     checked_external(tensor, f"tensor `{tensor.name}`")
+
+
+def read_tensor(tensor: Any) -> Any:
+    """The elements of any tensor of `onnx_ir`.
+
+    Raises:
+        ModelError: the file that has them cannot be read, or is too short (OW743).
+    """
+    check_there(tensor)
+    return tensor.numpy()
 
 
 def write_tensor(tensor: Any, file: BinaryIO) -> None:

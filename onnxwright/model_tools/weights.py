@@ -14,6 +14,7 @@ from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.adapters import is_tensor, set_type, tensor
 from onnxwright.ir.door import Model, opened, returned
+from onnxwright.ir.ir_versions import DEFAULTS
 from onnxwright.model_tools.values import by_name, find, listed
 from onnxwright.semantics.foreign import foreign_array
 from onnxwright.types.dtypes import DType
@@ -173,7 +174,7 @@ def inputs_to_initializers(
             ))  # fmt: skip
         graph.inputs.remove(value)
         graph.initializers[name] = value
-    source.ir_version = max(source.ir_version, 4)
+    source.ir_version = max(source.ir_version, DEFAULTS)
     return returned(source, model, output, same_interface=False)
 
 

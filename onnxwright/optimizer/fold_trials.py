@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.ir.saving import check_there
+from onnxwright.ir.saving import read_tensor
 from onnxwright.operators import facts
 from onnxwright.optimizer.weight_sources import is_missing
 from onnxwright.types.dtypes import DType
@@ -119,8 +119,7 @@ class Trials:
         tensor: Any = value.const_value
         if tensor is None or is_missing(tensor):
             raise UncertainError
-        check_there(tensor)
-        array: Array = tensor.numpy()
+        array: Array = read_tensor(tensor)
         return array
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-_DEFAULTS = 4  # the IR version from which on an initializer need not be an input
+from onnxwright.ir.ir_versions import DEFAULTS
 
 
 def constant_initializers(
@@ -26,11 +26,11 @@ def constant_initializers(
         ONNX IR specification, "Graphs", versions 3 and 4.
     """
     names = tuple(str(v.name) for v in model.graph.inputs if v.name in model.graph.initializers)
-    if not names or (model.ir_version >= _DEFAULTS and not assumed):
+    if not names or (model.ir_version >= DEFAULTS and not assumed):
         return model, (), names
     made = model.clone()
     kept = [v for v in made.graph.inputs if v.name not in made.graph.initializers]
     made.graph.inputs.clear()
     made.graph.inputs.extend(kept)
-    made.ir_version = max(made.ir_version, _DEFAULTS)
+    made.ir_version = max(made.ir_version, DEFAULTS)
     return made, names, ()

@@ -1,4 +1,4 @@
-"""Cleanup of an optimized model: unused domains, types and quantization scales."""
+"""Cleanup of an optimized model: unused domains, types, quantization scales, constant results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onnxwright.ir.nested import all_nodes
+from onnxwright.ir.ir_versions import DEFAULTS
+from onnxwright.ir.nested import all_graphs, all_nodes
 from onnxwright.ir.serialize import QUANTIZATION
 from onnxwright.ir.stored import notes_of
+from onnxwright.optimizer.weight_sources import drop_unused, is_fixed
+
+# Elements of a constant that may be there once more.
+_FEW = 16
 
 
 def drop_domains(model: ir.Model, source: ir.Model) -> None:
@@ -23,6 +28,44 @@ def drop_domains(model: ir.Model, source: ir.Model) -> None:
         used = {node.domain for node in all_nodes(holder)}
         for domain in gone - used:
             holder.opset_imports.pop(domain, None)
+
+
+def as_constants(model: ir.Model, keep: frozenset[str] = frozenset()) -> None:
+    """Let small constants that bodies give be Constant nodes of these bodies.
+
+    The result of a body is made by one of its nodes, so that an initializer of the graph around it
+    would need an Identity.  Floats of several elements may be weights: they stay initializers.
+
+    Args:
+        model: the model; it is changed.
+        keep: names of initializers that stay what they are.
+    """
+    read: dict[ir.Value, None] = {}
+    for graph in all_graphs(model.graph):
+        for node in [v.producer() for v in graph.outputs] if graph is not model.graph else ():
+            if node is None or node.op_type != "Identity" or node.domain or node.graph is not graph:
+                continue
+            value = node.inputs[0]
+            if value is not None and value.name not in keep and _is_small(value):
+                node.resize_inputs(0)
+                node.op_type = "Constant"
+                node.attributes.add(ir.AttrTensor("value", value.const_value))  # type: ignore[arg-type]
+                read[value] = None
+    drop_unused(read)
+
+
+def _is_small(value: ir.Value) -> bool:
+    tensor = value.const_value
+    if tensor is None or not is_fixed(value) or tensor.size > _FEW:
+        return False
+    return tensor.size == 1 or not tensor.dtype.is_floating_point()
+
+
+def fit_ir_version(model: ir.Model) -> None:
+    """Raise the IR version where an initializer is not an input, as it has to be in version 3."""
+    names = {value.name for value in model.graph.inputs}
+    if model.ir_version < DEFAULTS and not names.issuperset(model.graph.initializers):
+        model.ir_version = DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -66,4 +109,4 @@ class Leftovers:
                 graph.register_initializer(kept)
 
 
-__all__ = ["Leftovers", "drop_domains"]
+__all__ = ["Leftovers", "as_constants", "drop_domains", "fit_ir_version"]

@@ -23,7 +23,7 @@ from onnxwright.optimizer.constant_folding import FOLD_LIMIT, fold_constants
 from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.fusing import fuse
 from onnxwright.optimizer.input_initializers import constant_initializers
-from onnxwright.optimizer.leftovers import Leftovers, drop_domains
+from onnxwright.optimizer.leftovers import Leftovers, as_constants, drop_domains, fit_ir_version
 from onnxwright.optimizer.norm_folding import fold_norms
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
@@ -161,6 +161,7 @@ def optimize(
     if prune:
         RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
     drop_domains(made, source)
+    fit_ir_version(made)
     if verify is not False:
         _verify(first, made, None if verify is True else verify, level, done)
     back = returned(made, model)
@@ -222,6 +223,7 @@ def _optimized(
         driver.wave(Rewriter([], options.scope))
     if done.rounds > 1 or done.shared_weights:
         _check(model)
+    as_constants(model, options.fixed)
     leftovers.drop_new_types(model)
     leftovers.keep_quantization(model)
     after = _noted(done, "equal weights", counts, count_operators(model) if shared else counts)

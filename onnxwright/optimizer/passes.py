@@ -25,6 +25,7 @@ from onnxwright.optimizer.chosen_rules import checked_rules
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
 from onnxwright.optimizer.functions_by_name import Key, found_functions
+from onnxwright.optimizer.leftovers import as_constants, fit_ir_version
 from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.optimize import optimize
 from onnxwright.optimizer.report import count_operators
@@ -73,7 +74,10 @@ class FoldConstants(ir.passes.InPlacePass):
         constant_folding.fold_constants(
             made, self.keep, limit=self.limit, exact=self.exact, numbers=True
         )
-        return _filled(model, made, modified=count_operators(made) != before)
+        as_constants(made, self.keep)
+        result = _filled(model, made, modified=count_operators(made) != before)
+        fit_ir_version(model)
+        return result
 
     def _prepare(self, b: TracingBackend) -> None:
         b.simplifies = False

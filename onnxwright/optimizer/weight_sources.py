@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
-from onnxwright.ir.saving import check_there
+from onnxwright.ir.saving import read_tensor
 from onnxwright.ir.stored import notes_of
 from onnxwright.types.dtypes import DType
 
@@ -46,9 +46,7 @@ class Derived(ir.LazyTensor):
         name: str | None = None,
     ) -> None:
         def made() -> Any:
-            for tensor in self.sources:
-                check_there(tensor)
-            array = np.asarray(compute([t.numpy() for t in self.sources]))
+            array = np.asarray(compute([read_tensor(t) for t in self.sources]))
             assert array.shape == tuple(shape)
             wanted = DType(int(dtype)).numpy
             return ir.Tensor(array.astype(wanted, copy=False), dtype=dtype)

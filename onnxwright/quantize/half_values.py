@@ -14,8 +14,8 @@ from onnxwright.eager import CompiledModel
 from onnxwright.ir.model_inference import infer_model
 from onnxwright.ir.model_protos import located_proto
 from onnxwright.ir.nested import all_graphs, all_nodes, subgraphs
+from onnxwright.ir.saving import read_tensor
 from onnxwright.quantize.half_types import FLOAT, is_float
-from onnxwright.quantize.models import read
 
 _PIECE = 1 << 22
 
@@ -78,7 +78,7 @@ def fault_of(tensor: Any, kind: ir.DataType) -> str:
     """Why a constant cannot be of a type; empty where it can."""
     if tensor is None:
         return "it is sparse"
-    array, limit = read(tensor).reshape(-1), limit_of(kind)
+    array, limit = read_tensor(tensor).reshape(-1), limit_of(kind)
     for start in range(0, array.size, _PIECE):
         size = np.abs(array[start : start + _PIECE])
         if (np.isfinite(size) & (size > limit)).any():

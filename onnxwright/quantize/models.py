@@ -14,7 +14,6 @@ import onnx_ir as ir
 from onnxwright.ir import door
 from onnxwright.ir.names import Namer
 from onnxwright.ir.nested import all_graphs
-from onnxwright.ir.saving import check_there
 from onnxwright.versions.api import convert_in_place
 
 INT4_IR_VERSION = 10
@@ -49,16 +48,6 @@ def opened(source: Any) -> Opened:
     """
     model = door.opened(source, schemas=True).clone()
     return Opened(model, lambda made: door.returned(made, source))
-
-
-def read(tensor: Any) -> Any:
-    """The elements of a weight.
-
-    Raises:
-        ModelError: the file that has them cannot be read, or is too short (OW743).
-    """
-    check_there(tensor)
-    return tensor.numpy()
 
 
 def raise_version(model: ir.Model, version: int, *, single: bool = False) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_graphs
-from onnxwright.quantize.models import read, root_graphs
+from onnxwright.ir.saving import read_tensor
+from onnxwright.quantize.models import root_graphs
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 Step: TypeAlias = "tuple[int, ...] | ir.DataType | None"
@@ -63,7 +64,7 @@ class Source:
 
     def read(self) -> Any:
         """The operand as an array; a transposed one is a view."""
-        array = read(self.tensor)
+        array = read_tensor(self.tensor)
         for step in self.steps:
             if step is None or isinstance(step, tuple):
                 array = np.transpose(array, step)

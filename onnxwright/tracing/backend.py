@@ -178,7 +178,8 @@ class TracingBackend(GraphBackend):
         types = self.output_types(op, call, inputs, attrs)
         if types is None:
             kinds = [None if v is None else v.kind for v in inputs]
-            types = types_of_runtime(op.name, op.domain, kinds, outputs) or [None] * outputs
+            types = types_of_runtime(op.name, op.domain, kinds, outputs, attributes)
+            types = types or [None] * outputs
         dims = values_of(call, types) if call is not None and op.domain == "" else None
         results = self._without_node(op, call, types, attrs, dims) if self.folds else None
         if results is not None:

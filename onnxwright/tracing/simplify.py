@@ -26,7 +26,7 @@ from onnxwright.tracing.graph_backend import GraphBackend
 from onnxwright.tracing.rewrites import Site
 from onnxwright.types import dims
 from onnxwright.types.dtypes import DType
-from onnxwright.types.kinds import TensorType
+from onnxwright.types.kinds import SequenceType, TensorType
 from onnxwright.types.shapes import Shape
 
 Rule = Callable[[Site], "GraphValue | None"]
@@ -287,7 +287,14 @@ def _tile(s: Site) -> GraphValue | None:
 def _reshape(s: Site) -> GraphValue | None:
     if _shape_kept(s):
         return s.inputs[0]  # type: ignore[no-any-return]
-    if s.call.since < 5 or s.call.attr("allowzero", 0) or 0 in s.call.numbers(1):
+    if s.call.since < 5:
+        return None
+    wanted, copies = s.call.numbers(1), not s.call.attr("allowzero", 0)
+    if len(wanted) == len(s.call.shape(0)) and all(
+        size in (-1, dim) or (size == 0 and copies) for size, dim in zip(wanted, s.call.shape(0))
+    ):  # what is inferred is the one size that is not known
+        return s.inputs[0]  # type: ignore[no-any-return]
+    if not copies or 0 in wanted:
         return None
     source = s.inputs[0]
     for name in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
@@ -360,6 +367,19 @@ def _sequence_at(s: Site) -> GraphValue | None:
     return s.b.value_of(sequence.inputs[axis_in(int(s.call.known[1].item()), len(sequence.inputs))])
 
 
+def _element(s: Site) -> GraphValue | None:
+    """What an optional value was made of; a tensor or a sequence is its own element."""
+    if isinstance(s.call.types[0], (TensorType, SequenceType)):
+        return s.inputs[0]  # type: ignore[no-any-return]
+    made = s.b.made_by(s.inputs[0], "Optional")
+    known = made is not None and made.inputs and made.inputs[0] is not None
+    return s.b.value_of(made.inputs[0]) if known else None  # type: ignore[union-attr]
+
+
+def _has_element(s: Site) -> GraphValue | None:
+    return None if _element(s) is None else s.b.constant(np.array(True))
+
+
 _RULES: Mapping[str, Rule] = {
     "Add": _add,
     "And": _logical(True),
@@ -380,6 +400,8 @@ _RULES: Mapping[str, Rule] = {
     "Mul": _mul,
     "Neg": _twice,
     "Not": _twice,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
     "Or": _logical(False),
     "Pad": _pad,
     "Pow": _by_one,

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
+from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.text import clean
 from onnxwright.ir.adapters import from_type_proto
 from onnxwright.types import dims
 from onnxwright.types.kinds import MapType, OnnxType, OptionalType, SequenceType, TensorType
@@ -60,7 +64,7 @@ def drawn(
         dict for a map; an optional has a value.
 
     Raises:
-        ValueError: the type of an input is not known.
+        ModelToolError: the type of an input is not known (OW882).
 
     Example:
         >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (int64[N] i) => (float[N, 2] y)'
@@ -75,10 +79,12 @@ def drawn(
         kind = from_type_proto(info.type)
         inner = _tensor_in(kind)
         if kind is None or inner is None or inner.dtype is None or inner.shape is None:
-            raise ValueError(
-                f"nothing can be drawn for the input `{info.name}`: the model does not say its "
-                "element type and number of dimensions"
-            )
+            fail(BadModelArgument(
+                argument="model",
+                reason=f"nothing can be drawn for the input `{clean(info.name)}`: the model does "
+                "not say its element type and number of dimensions",
+                advice="give inputs: `feeds=[{name: array}]`", span=user_span(),
+            ))  # fmt: skip
         if isinstance(kind, TensorType):
             kind = replace(kind, shape=graph.with_known_sizes(info.name, inner.shape))
         kinds[info.name] = kind

@@ -10,6 +10,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import open_light, open_model
@@ -94,7 +97,8 @@ def first_difference(
         The first difference as text; None where there is none.
 
     Raises:
-        ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
+        ModelToolError: an input is not a tensor that can be drawn, or `a` runs at none of the
+            sizes (OW882).
 
     Example:
         >>> import onnx
@@ -126,7 +130,8 @@ def verify(
         The largest difference of each output.
 
     Raises:
-        ValueError: an input is not a tensor that can be drawn, or `a` runs at none of the sizes.
+        ModelToolError: an input is not a tensor that can be drawn, or `a` runs at none of the
+            sizes (OW882).
     """
     one = _interface(a)
     # One model after the other: a session may hold gigabytes of weights.
@@ -134,7 +139,11 @@ def verify(
     runs = _runs_of(a, one, sizes, seed, feeds, failures)
     if not runs:
         reason = f": {failures[0]}" if failures else ""
-        raise ValueError(f"the first model does not run on these inputs{reason}")
+        fail(BadModelArgument(
+            argument="a", reason=f"the first model does not run on these inputs{reason}",
+            advice="give inputs that it takes: `feeds=[{name: array}]`, or other `sizes`",
+            span=user_span(),
+        ))  # fmt: skip
     labels = tuple(label for label, _, _ in runs)
     mine, theirs = _inputs(one), _inputs(_interface(b))
     if len(mine) != len(theirs):

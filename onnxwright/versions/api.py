@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -15,6 +15,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import Model, opened, returned
 from onnxwright.ir.ir_versions import lowest_ir_version, version_of_type
 from onnxwright.ir.nested import all_nodes, subgraphs
+from onnxwright.ir.validation.damage import quoted
 from onnxwright.opset import registry
 from onnxwright.versions import rules
 from onnxwright.versions.engine import Conversion
@@ -77,6 +78,7 @@ def convert_version(
     assert rules.__all__
     source = opened(model)
     targets = _wanted(version, domains)
+    _check_imported(source, [registry.normalize_domain(domain) for domain in domains or {}])
     converted = source.clone()
     _converted(converted, targets, _assumed(assume))
     lowered = any(t < source.graph.opset_imports.get(d, t) for d, t in targets.items())
@@ -124,6 +126,19 @@ def _wanted(version: int | None, domains: Mapping[str, int] | None) -> dict[str,
     for domain, target in versions.items():
         _check_version(domain, target)
     return {domain: operator.index(target) for domain, target in versions.items()}
+
+
+def _check_imported(model: ir.Model, domains: Iterable[str]) -> None:
+    """Domains that were asked for are imported by the model or by a function of it."""
+    holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    known = {domain for holder in holders for domain in holder.opset_imports}
+    for domain in domains:
+        if domain not in known:
+            names = ", ".join(quoted(name or "ai.onnx") for name in sorted(known))
+            fail(messages.ModelNotConvertible(
+                reason=f"it does not import the domain {quoted(domain or 'ai.onnx')}",
+                advice=f"it imports {names}",
+            ))  # fmt: skip
 
 
 def _check_imports(model: ir.Model, domain: str) -> None:

@@ -168,7 +168,8 @@ class ValueTypes:
         self._bodies(node, imports)
         if signature is None:
             kinds = [self.kind(v) for v in node.inputs]
-            return types_of_runtime(node.op_type, domain, kinds, len(node.outputs)) or []
+            given = attribute_values(node)
+            return types_of_runtime(node.op_type, domain, kinds, len(node.outputs), given) or []
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)

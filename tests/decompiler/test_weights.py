@@ -6,6 +6,7 @@ import ast
 import gc
 import runpy
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxwright.cli.main import main
 from onnxwright.decompiler import to_script
 from onnxwright.decompiler.rebuild import rebuild
+from onnxwright.errors import ModelToolError
 from onnxwright.testing import assert_isomorphic
 
 RNG = np.random.default_rng(3)
@@ -152,3 +154,12 @@ def test_large_weights_never_pass_through_text(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(model, path, save_as_external_data=True, location="m.bin")
     assert len(to_script(path, weights="external")) < 3000
+
+
+@pytest.mark.parametrize("given", [None, "all", 1.5, -1])
+def test_limits_that_are_not_a_number_of_elements(given: Any) -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) { y = Abs(x) }'
+    )
+    with pytest.raises(ModelToolError, match="OW882.*inline_constants"):
+        to_script(made, inline_constants=given)

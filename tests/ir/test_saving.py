@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,7 +12,7 @@ import pytest
 from onnx import parser
 
 import onnxwright as ow
-from onnxwright.errors import ModelError
+from onnxwright.errors import ModelError, ModelToolError
 from onnxwright.ir import saving
 
 X = np.ones((1, 64), np.float32)
@@ -53,6 +54,29 @@ def test_weights_go_beside_the_model(tmp_path: Path) -> None:
     assert path.stat().st_size < 2000
     assert data.stat().st_size == 2 * 64 * 64 * 4
     same_results(path, model())
+
+
+@pytest.mark.parametrize("name", ["w.bin", "parts/w.bin"])
+def test_weights_go_into_the_file_that_is_named(name: str, tmp_path: Path) -> None:
+    path = ow.save(model(), tmp_path / "m.onnx", external_data=name)
+    assert (tmp_path / name).stat().st_size == 2 * 64 * 64 * 4
+    same_results(path, model())
+
+
+def test_a_file_that_the_model_reads_is_not_replaced(tmp_path: Path) -> None:
+    path = ow.save(model(), tmp_path / "m.onnx", external_data="w.bin")
+    for source in (path, ow.load(path)):
+        with pytest.raises(ModelToolError, match="OW882.*reads its weights from this file"):
+            ow.save(source, tmp_path / "n.onnx", external_data="w.bin")
+    assert not (tmp_path / "n.onnx").exists()
+    same_results(path, model())
+
+
+@pytest.mark.parametrize("given", ["", 1, ["w.bin"]])
+def test_what_does_not_say_where_weights_go(given: Any, tmp_path: Path) -> None:
+    with pytest.raises(ModelToolError, match="OW882.*does not say where weights go"):
+        ow.save(model(), tmp_path / "m.onnx", external_data=given)
+    assert not list(tmp_path.iterdir())
 
 
 def test_equal_weights_are_stored_once(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 
 import onnxwright as ow
+from onnxwright.testing import first_difference
 from onnxwright.testing.proving import run_plainly
 
 HEAD = '<ir_version: 10, opset_import: ["" : {opset}]>'
@@ -151,3 +152,26 @@ def test_a_bound_that_is_an_input_is_not_read() -> None:
     model.graph.input.append(low)
     made = ow.optimize(model, target="onnxruntime")
     assert [n.op_type for n in made.graph.node] == ["Conv", "Clip"]
+
+
+def test_shapes_of_quantized_operators() -> None:
+    """Without them the size of each axis would be read from the tensor."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (uint8[N,4,5,5] x, uint8[N,4,1,1] z) => (uint8[M,3] y)
+        <float s = {0.1}, uint8 p = {7}, int64[1] all = {-1}, int64[1] one = {1},
+         int64[1] two = {2}> {
+          a = com.microsoft.QLinearGlobalAveragePool(x, s, p, s, p)
+          b = com.microsoft.QLinearSigmoid(a, s, p, s, p)
+          c = com.microsoft.QLinearMul(b, s, p, z, s, p, s, p)
+          t = Shape(c)  d = Slice(t, one, two)  e = Concat<axis = 0>(all, d)  f = Reshape(c, e)
+          h = com.microsoft.QGemm<transB = 1>(f, s, p, w, s, p, , s, p)
+          u = Shape(h)  v = Slice(u, one, two)  k = Concat<axis = 0>(all, v)
+          y = Reshape(h, k) }""")
+    weight = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    made = ow.optimize(model)
+    assert [n.op_type for n in made.graph.node] == [
+        "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearMul", "Reshape", "QGemm",
+    ]  # fmt: skip
+    assert first_difference(model, made, exact=True) is None

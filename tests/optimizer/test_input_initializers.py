@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -56,3 +58,18 @@ def test_what_is_given_does_not_change() -> None:
     assert [v.name for v in source.graph.inputs] == ["x", "w", "b"]
     assert source.ir_version == 3
     assert [v.name for v in made.graph.inputs] == ["x"]
+
+
+@pytest.mark.parametrize("change", [ow.optimize, ow.fold_constants])
+def test_constants_become_initializers_in_version_3(
+    change: Callable[[onnx.ModelProto], onnx.ModelProto],
+) -> None:
+    """An initializer that is not an input is valid from version 4 on."""
+    source = parser.parse_model("""<ir_version: 3, opset_import: ["" : 9]>
+        g (float[2,6] x) => (float[3,4] y) {
+          a = Constant<value = int64[1] {3}>()  b = Constant<value = int64[1] {4}>()
+          s = Concat<axis = 0>(a, b)  y = Reshape(x, s) }""")
+    made = change(source)
+    onnx.checker.check_model(made, full_check=True)
+    assert ([n.op_type for n in made.graph.node], made.ir_version) == (["Reshape"], 4)
+    assert source.ir_version == 3

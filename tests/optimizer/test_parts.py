@@ -66,7 +66,7 @@ FOLDED = {
         ["Identity", "Abs", "Identity", "Abs", "Add"],
     ),
     "an operator that adds nothing": (X_TO_Y + "<float z = {0}> { y = Add(x, z) }", ["Add"]),
-    "a loop of three iterations": (X_TO_Y + LOOP, ["Loop", "Add", "Identity"]),
+    "a loop of three iterations": (X_TO_Y + LOOP, ["Loop", "Add", "Constant"]),
     "the size of a shape": (
         X_TO_Y + "{ n = Shape(x) k = Size(n) two = Cast<to=1>(k) y = Mul(x, two) }",
         ["Mul"],

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from onnxwright.errors import ModelToolError
 from onnxwright.verification.valid_inputs import drawn
 from onnxwright.verification.verifying import first_difference, verify
 from tests.harness.tables import each
@@ -141,3 +142,13 @@ def test_maps_are_drawn_and_compared_key_by_key() -> None:
     assert (first_difference(made[0], made[2]) or "").startswith(
         "output `y` at size 2: item 0: item 7: "
     )
+
+
+def test_models_that_cannot_be_compared_are_refused_in_our_words() -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17, "own": 1]> g (float[3] x) => (float[3] y)'
+    model = onnx.parser.parse_model(head + "{ y = own.Unknown(x) }")
+    with pytest.raises(ModelToolError, match="OW882.*first model does not run"):
+        first_difference(model, model)
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(ModelToolError, match="OW882.*nothing can be drawn for the input `x`"):
+        first_difference(model, model)

@@ -462,3 +462,10 @@ def test_half_precision_of_a_function_of_another_version():
                      imports=', "d" : 1')  # fmt: skip
     made = ow.to_half(model, io="half")
     assert [n.op_type for n in made.graph.node] == ["Relu"]
+
+
+@pytest.mark.parametrize("domain", ["ai.onnx.ml", "ai.onnx.preview.training"])
+def test_a_domain_that_the_model_does_not_import_is_refused(domain: str) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) { y = Abs(x) }'
+    with pytest.raises(ConversionValueError, match="OW872.*does not import the domain"):
+        ow.convert_version(onnx.parser.parse_model(text), 18, domains={domain: 1})

@@ -11,6 +11,7 @@ from onnxwright.cli.shared.console import DIFFERS, OK, CliError, print_json
 from onnxwright.cli.shared.files import check_file, check_folder, load, write_model
 from onnxwright.cli.shared.grammar import JSON, MODEL, argument, command, flag, numbers, pairs
 from onnxwright.diagnostics.text import as_utf8, clean
+from onnxwright.errors import ModelToolError
 
 if TYPE_CHECKING:
     from onnxwright.verification.verifying import Verification
@@ -64,10 +65,9 @@ def _compared(args: Namespace, source: Any, model: Any, exact: bool) -> Verifica
 
     try:
         return verify(source, model, exact=exact)
-    except ValueError as error:
-        if hasattr(error, "diagnostics"):
-            raise
-        raise CliError(f"{args.model} cannot be verified: {error}") from error
+    except ModelToolError as error:
+        reason = getattr(error.diagnostics[0], "reason", error)
+        raise CliError(f"{args.model} cannot be verified: {reason}") from error
 
 
 def _as_data(comparison: Verification | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from onnxwright.ir.validation.external import Files
 from onnxwright.ir.validation.functions import check_functions
 from onnxwright.ir.validation.order import check_order
 from onnxwright.ir.validation.tensors import SPARSE_LIMIT, check_sparse, check_tensor
+from onnxwright.operators.contrib import RUNTIME
 from onnxwright.types.dtypes import DType
 
 NESTING = 32
@@ -107,6 +108,7 @@ class _Checker:
         self.around: set[str] | None = set() if defined else None
         self.data = data
         self.is_sorted = self.is_plain = True
+        self.imports_runtime = True  # whether what is checked now imports RUNTIME
         self.written_out = 0  # bytes of all sparse tensors, written out
         self.types: dict[bytes, bool] = {}  # types that are right -> whether they are plain
 
@@ -158,6 +160,7 @@ class _Checker:
             if versions.setdefault(domain, entry.version) != entry.version:
                 what = f"two versions of {quoted(domain)} are imported"
                 raise Damage("structure", where, what)
+        self.imports_runtime = RUNTIME in versions
 
     def _function(self, proto: onnx.FunctionProto) -> None:
         where = f"function {quoted(proto.name)}"
@@ -263,6 +266,8 @@ class _Checker:
                     what = f"it reads {quoted(name)}, which is not defined"
                     raise Damage("structure", "", what)
             _check_bodies(node)
+        if node.domain == RUNTIME and not self.imports_runtime:
+            self.is_plain = False
         attributes = node.attribute
         if attributes:
             self._once("attribute", [a.name for a in attributes], "")
