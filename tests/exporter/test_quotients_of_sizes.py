@@ -14,11 +14,8 @@ from torch.nn import functional
 from torch.utils._sympy.functions import FloorDiv, PythonMod
 
 import onnxwright as ow
-from onnxwright.exporter.capture.assumptions.excluded import excludes_larger, is_multiple
-from onnxwright.exporter.capture.assumptions.fitting import fitting
-from onnxwright.exporter.capture.assumptions.guards import SizeGuard
-from onnxwright.exporter.capture.assumptions.proving import Prover
-from onnxwright.exporter.capture.assumptions.turning_points import turning_points
+from onnxwright.exporter.capture.assumptions.examples import first_size, fitting
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from tests.exporter.source.programs import as_module
 from tests.harness.tables import each
 
@@ -37,34 +34,29 @@ TURNING = (
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("condition", "size"), TURNING, ids=str)
 def test_turning_points_are_found(condition: Any, size: int) -> None:
-    assert size in turning_points(condition, n)
+    turned = sympy.Not(condition) if condition.subs(n, 1) else condition
+    assert first_size(turned, n) == size
     # It holds at some sizes: it is neither known to hold nor to exclude nothing.
-    assert Prover().answer(condition) is None
+    assert Facts().verdict(condition) is None
     for one in (condition, sympy.Not(condition)):
         assert fitting([one], {"n": 20}, {}) is not None
         if one.subs(n, 1 << 12) or one.subs(n, 2):
-            guard = SizeGuard(one, str(one), None)
-            assert excludes_larger(guard, {}, ())
+            assert Facts(least=2).verdict(one) is None
 
 
-def test_a_quotient_that_another_condition_implies_excludes_nothing() -> None:
-    def guard(condition: Any) -> SizeGuard:
-        return SizeGuard(condition, str(condition), None)
-
-    windows = guard(FloorDiv(n, 7) > 5)
-    assert excludes_larger(windows, {}, [guard(n > 38)])
-    assert not excludes_larger(windows, {}, [guard(n > 41)])
-    assert excludes_larger(windows, {"n": (39, 60)}, ())
-    assert not excludes_larger(windows, {"n": (42, 60)}, ())
+def test_a_quotient_that_another_condition_implies_is_certain() -> None:
+    windows = FloorDiv(n, 7) > 5
+    assert not Facts((n > 38,)).proves(windows)
+    assert Facts((n > 41,)).proves(windows)
+    assert not Facts().within({"n": (39, 60)}).proves(windows)
+    assert Facts().within({"n": (42, 60)}).proves(windows)
 
 
 def test_a_remainder_beside_a_quotient() -> None:
-    def guard(condition: Any) -> SizeGuard:
-        return SizeGuard(condition, str(condition), None)
-
     rest, many = sympy.Ne(PythonMod(n, 8), 3), FloorDiv(n, 4) > 70
-    assert excludes_larger(guard(rest), {}, [guard(many)])
-    assert excludes_larger(guard(rest), {"n": (290, 300)}, [guard(many)])
+    assert Facts((many,)).verdict(rest) is None
+    assert Facts((many,)).within({"n": (290, 300)}).verdict(rest) is None
+    assert Facts((many,)).within({"n": (292, 298)}).verdict(rest) is True
     assert fitting([sympy.Eq(PythonMod(n, 8), 3), many], {"n": 20}, {}) == {"n": 291}
 
 
@@ -79,7 +71,7 @@ RARE = (
 @each(("condition", "size"), RARE)
 def test_a_condition_that_turns_at_a_remainder_is_not_proven(condition: Any, size: int) -> None:
     assert bool(condition.subs(n, size)) != bool(condition.subs(n, size + 1))
-    assert Prover().answer(condition) is None
+    assert Facts().verdict(condition) is None
 
 
 def test_a_decision_that_turns_at_one_size_has_both_sides() -> None:
@@ -94,7 +86,7 @@ def test_a_decision_that_turns_at_one_size_has_both_sides() -> None:
 
 
 def test_two_sizes() -> None:
-    known = Prover().answer
+    known = Facts().verdict
     assert known(FloorDiv(n, 4) > FloorDiv(m, 4) + 10) is None
     assert known(FloorDiv(n, m) > 10) is None
     assert known(sympy.Eq(PythonMod(n + PythonMod(-n, 4), 4), 0)) is True
@@ -244,20 +236,3 @@ def test_frames_of_sound(size: int) -> None:
             assert length < 25  # the rims are longer than what they reflect
             continue
         torch.testing.assert_close(found, module(*values), rtol=1e-4, atol=1e-5)
-
-
-MULTIPLES = (
-    (sympy.Eq(PythonMod(n, 4), 0), True), (sympy.Eq(n, 4 * FloorDiv(n, 4)), True),
-    (sympy.Eq(32 * n * m, 128 * m * FloorDiv(n, 4)), True),
-    (sympy.Eq(PythonMod(2 * n * m, 8 * m, evaluate=False), 0), True),
-    (sympy.Eq(n, 4 * FloorDiv(m, 4)), False), (sympy.Eq(n * m, 4 * FloorDiv(n * m, 4)), False),
-    (sympy.Eq(n, 2 * m), False), (sympy.Eq(n * m, 4 * FloorDiv(n, 4)), False),
-)  # fmt: skip
-
-
-@each(("condition", "multiple"), MULTIPLES)
-def test_demands_of_multiples_have_the_size_of_the_batch_as_a_factor(
-    condition: Any, multiple: bool
-) -> None:
-    """As the chunks of Reformer: such a demand hides no decision of whether to pad."""
-    assert is_multiple(SizeGuard(condition, str(condition), None, True)) is multiple

@@ -254,7 +254,6 @@ ELSEWHERE = {
     "test_flex_attention.py": "torch.nn.attention.flex_attention",
     "test_rnn.py": "torch.*.forward",
     "test_torch_func.py": "torch.*forward_ad",
-    "test_quotients_of_sizes.py": "torch.fx.experimental.sym_node.SymNode",
     "test_decisions_by_sizes.py": "torch._subclasses.fake_impls._view_meta",
     "test_mutation.py": "torch.export._trace.*",
     "test_state_programs.py": "torch.Tensor.data.*",
@@ -485,15 +484,6 @@ def _lines() -> Any:
 
 def _helper(x: Any) -> Any:
     return x.sin()
-
-
-@needs("builtins.range", ({0: "n"},))
-def _one_iteration() -> Any:
-    def run(self: Any, x: Any) -> Any:
-        parts = [x[start : start + x.shape[0]] for start in range(0, x.shape[0], x.shape[0])]
-        return torch.cat(parts) * len(parts)
-
-    return Calls(run)
 
 
 def still_works(target: str) -> bool:

@@ -159,3 +159,16 @@ def test_what_operators_ask_for_the_layout_is_no_decision() -> None:
     for shape in ((1, 3, 4, 4), (2, 3, 4, 12), (1, 3, 32, 8)):
         x = torch.randn(shape)
         torch.testing.assert_close(program(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("capture", ["auto", "non-strict"])
+def test_what_a_function_of_this_package_decides_is_reported(capture: str) -> None:
+    """As one that stands for a function of torch: its line is no reason to drop a condition."""
+    path = str(Path(ow.__file__).parent / "exporter" / "capture" / "replacements" / "scaled.py")
+    space: dict[str, Any] = {}
+    text = "def scaled(x):\n    return x * 2 if x.shape[0] > 5 else x * 3\n"
+    exec(compile(text, path, "exec"), space)  # noqa: S102 - as above
+    program, said = _exported(lambda x: space["scaled"](x), 3, capture=capture)
+    assert ["n <= 5" in one for one in said] == [True]
+    with pytest.raises(ExportTypeError, match="n <= 5"):
+        program(torch.ones(8, 4))

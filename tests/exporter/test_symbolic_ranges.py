@@ -9,10 +9,8 @@ import torch
 
 from onnxwright.errors import ExportError
 from onnxwright.exporter import export
-from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from tests.exporter.programs import check
 from tests.harness.modules import module_with
-from tests.harness.tables import each
 
 
 @module_with(lambda frame, isinstance_of_range=False: {"frame": frame, "asks": isinstance_of_range})
@@ -49,8 +47,3 @@ def test_an_unknown_number_is_refused_with_the_line() -> None:
             Frames(lambda n: 2), (torch.randn(2, 6),),
             dynamic_shapes=({1: torch.export.Dim.DYNAMIC},), capture="substitutes",
         )  # fmt: skip
-
-
-@each("args", [(3,), (1, 5), (0, 7, 2), (5, 0, -2), (0,), (4, 4), (0, 3, 5)])
-def test_numbers_of_python(args: tuple[int, ...]) -> None:
-    assert SymbolicRange(*args) == range(*args)

@@ -34,11 +34,11 @@ from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, 
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.entries import changed
+from onnxwright.exporter.capture.replacements.size_results import sizes_remembered
 from onnxwright.exporter.capture.source.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
-from onnxwright.exporter.capture.unrolled_loops import Loops, record_loops
 from onnxwright.exporter.capture.values.texts import Texts, record_texts
 from onnxwright.exporter.places import span_of_error
 from onnxwright.exporter.torch_lock import TORCH_LOCK
@@ -70,7 +70,6 @@ class Attempt:
         decisions: what Python of the user decided by sizes.
         changes: the numbers of Python that the module changed.
         texts: the lines that make a text of a number of run time.
-        loops: the functions whose loops made numbers of sizes.
         forward_derivatives: the levels of torch.func that computed them.
     """
 
@@ -82,7 +81,6 @@ class Attempt:
     seconds: float = 0.0
     decisions: list[Decision] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
-    loops: Loops = field(default_factory=Loops)
     texts: Texts = field(default_factory=dict)
     forward_derivatives: list[int] = field(default_factory=list)
 
@@ -111,11 +109,10 @@ class Attempt:
                        self.source.answered)  # fmt: skip
 
     def lost_sizes(self) -> int:
-        """How many sizes that were asked to be dynamic are numbers, or are bound by a loop."""
+        """How many sizes that were asked to be dynamic are numbers."""
         if not any(self.wanted.axes):
             return 0
-        fixed = len(fixed_axes(self.program, self.wanted)) + len(fixed_values(self.program))
-        return fixed + self.loops.assumed(self.decisions)
+        return len(fixed_axes(self.program, self.wanted)) + len(fixed_values(self.program))
 
     def needs_no_func(self) -> bool:
         """Whether the model is captured anew without its transformations of torch.func."""
@@ -167,7 +164,7 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
             record_texts(changes, found.texts)
             torch_func.note_forward_derivatives(changes, found.forward_derivatives)
             if way.strategy is not draft:  # which names the lines of what it assumes itself
-                record_loops(changes, found.loops)
+                sizes_remembered(changes)
                 record_decisions(changes, found.decisions)
 
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from onnxwright.errors import ExportError
@@ -16,7 +18,6 @@ from onnxwright.exporter.capture.quantized.modules import holds_packed
 from onnxwright.exporter.capture.source.errors import TextUsedError
 from onnxwright.exporter.capture.strategies import NAMED, Source, Strategy
 from onnxwright.exporter.capture.torch_errors import is_about_quantized, reads_value
-from onnxwright.exporter.capture.unrolled_loops import Loops
 from onnxwright.exporter.places import is_of_torch
 from onnxwright.exporter.shown import shown
 
@@ -70,7 +71,7 @@ def capture(
             return capture(model, broadcasting, how, outcomes, assume)
         raise_uncaptured(captures.errors, outcomes)
     found.output.replay()
-    return Capture(found, captures.loops.notes() if found.lost_sizes() else ())
+    return Capture(found, captures.notes() if found.lost_sizes() else ())
 
 
 def _automatic(captures: _Captures) -> Attempt:
@@ -105,6 +106,20 @@ def _without_func(captures: _Captures, found: Attempt) -> Attempt:
     return found if is_worse else written
 
 
+# How the reason begins where parts of dicts or tuples have different sizes.
+_UNEVEN = "`an item of the list` is of one size"
+
+
+def _with_advice(reason: str) -> str:
+    """Why a loop cannot be kept, and what to write where there is something."""
+    if _UNEVEN not in reason:
+        return reason
+    return (
+        f"{reason}; return a list for each part (`boxes = [b[s > 0.5] for b, s in ...]`) in place "
+        "of a list of dicts or tuples"
+    )
+
+
 @dataclass
 class _Captures:
     """The captures of one model.
@@ -112,7 +127,7 @@ class _Captures:
     Fields:
         model, wanted, outcomes, assume: as in `capture`.
         refused: what captures raised, and whether by source.
-        loops: the loops that made numbers of sizes.
+        unrolled: why loops over sizes are unrolled, by their lines.
     """
 
     model: Any
@@ -120,7 +135,7 @@ class _Captures:
     outcomes: list[Outcome]
     assume: Mapping[str, bool]
     refused: list[tuple[bool, Exception]] = field(default_factory=list)
-    loops: Loops = field(default_factory=Loops)
+    unrolled: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def one(self, how: str | Strategy, *, must_work: bool = True) -> Attempt:
         """One capture.
@@ -138,11 +153,9 @@ class _Captures:
         if must_work and isinstance(found.error, ExportError):
             raise found.error
         self.outcomes.append(found.outcome())
-        self.loops.add(found.loops)
         if found.source is not None:
-            self.loops.explain(found.source.unrolled)
+            self.unrolled |= found.source.unrolled
         if found.error is not None:
-            self.loops.refused(found.error)
             self.refused.append((found.source is not None, found.error))
         return found
 
@@ -150,6 +163,14 @@ class _Captures:
     def errors(self) -> list[Exception]:
         """What captures raised; the capture as it is says more than the one by source."""
         return [error for _, error in sorted(self.refused, key=lambda one: one[0])]
+
+    def notes(self) -> tuple[str, ...]:
+        """A line of text for each loop over a size that is unrolled."""
+        return tuple(
+            f"a loop is unrolled: `{linecache.getline(*place).strip()}` "
+            f"({Path(place[0]).name}:{place[1]}): {_with_advice(reason)}"
+            for place, reason in self.unrolled.items()
+        )
 
     def forget_source(self) -> None:
         """Leave out the capture by source, which says nothing of why the model fails."""

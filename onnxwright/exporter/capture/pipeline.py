@@ -19,6 +19,7 @@ from onnxwright.exporter import checks
 from onnxwright.exporter.capture.assumptions import specialization
 from onnxwright.exporter.capture.assumptions.guards import Place, Sizes, places_of, sizes_of
 from onnxwright.exporter.capture.assumptions.joined_sides import covered, examples_of
+from onnxwright.exporter.capture.assumptions.known_extremes import settle_extremes
 from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
 from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
@@ -132,6 +133,7 @@ def capture_model(
         ranges = captured_sizes.declared_ranges(program, wanted)
         squeezed = squeezed_sizes(program)
         sizes = sizes_of(program, names, ranges, written, (*attempt.decisions, *squeezed))
+        settle_extremes(program, sizes)
         report.covered += covered(attempt.by_sizes, sizes)
         _report_decisions(program, sizes, strict)
     _check_answers(assume or {}, report)

@@ -31,9 +31,8 @@ from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.source.errors import RefusedError
 from onnxwright.exporter.capture.source.functions import Rewritten
 from onnxwright.exporter.capture.source.hooks import decide_hooks
-from onnxwright.exporter.capture.source.known_extremes import settle_extremes
 from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.source.session import Choice, Session
 from onnxwright.exporter.capture.source.session import current as session
 from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
 from onnxwright.exporter.capture.source.strategy import Found, by_source
@@ -119,7 +118,7 @@ class Source:
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
         self.answered: frozenset[str] = frozenset()
-        self.unrolled: dict[tuple[str, int], str] = {}
+        self._session: Session | None = None
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with the decisions of functions rewritten."""
@@ -142,7 +141,7 @@ class Source:
             yield from (Candidates(), ListFunctions())
             if self.with_opaque_sizes:
                 yield sizes
-            now = session()
+            now = self._session = session()
             if now is not None and now.sizes is not None:
                 yield Arguments(Amounts(now.sizes))
 
@@ -179,10 +178,13 @@ class Source:
         self.answered = frozenset(found.session.used)
         if found.session.sizes is not None:
             self.sizes = tuple(found.session.sizes.made)
-            settle_extremes(found.result)
-        reasons = found.session.unrolled
-        self.unrolled = {place: str(e).partition("\n")[0] for place, e in reasons.items()}
         return found.result
+
+    @property
+    def unrolled(self) -> dict[tuple[str, int], str]:
+        """Why loops over sizes are unrolled, by their lines; also of a capture that failed."""
+        reasons = {} if self._session is None else self._session.unrolled
+        return {place: str(e).partition("\n")[0] for place, e in reasons.items()}
 
 
 def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:

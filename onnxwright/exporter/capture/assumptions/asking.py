@@ -17,7 +17,7 @@ from torch._guards import TracingContext
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
-from onnxwright.diagnostics.file_owners import path_in_torch
+from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.places import is_of_user
@@ -191,16 +191,18 @@ def _asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameT
 
 
 def deciding_line(
-    frame: FrameType | None,
+    frame: FrameType | None, *, by_operator: bool
 ) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
     """The line that decides by a size, also where it calls Python of torch that does.
 
-    What torch asks inside of an operator (`__torch_dispatch__`) is about the layout, the type and
-    the shape of a result: the graph has the operator itself, whatever the answer.  A layer or a
-    function of torch in Python decides as one of the user's does.
+    Functions of this package that stand for those of torch decide as these; others call operators
+    of torch for the user.  What torch asks inside of an operator (`__torch_dispatch__`) is about
+    the layout, the type and the shape of a result: the graph has the operator itself, whatever the
+    answer.  A layer or a function of torch in Python decides as one of the user's does.
 
     Args:
         frame: where torch is asked.
+        by_operator: whether an operator in C++ asks.
 
     Returns:
         The line of the user's, None for a question within an operator; and the line of torch that
@@ -209,8 +211,9 @@ def deciding_line(
     direct = asking_line(frame)
     if direct is not None:
         return direct, None
-    frame = _asking_frame(frame, rewritten=True)
-    if frame is None or path_in_torch(frame.f_code.co_filename) is None:
+    frame = _asking_frame(frame)
+    owners = (Owner.TORCH,) if by_operator else (Owner.TORCH, Owner.ONNXWRIGHT)
+    if frame is None or owner_of(frame.f_code.co_filename) not in owners:
         return None, None
     asked = frame.f_code.co_filename, frame.f_lineno
     while frame is not None and frame.f_code.co_name != "__torch_dispatch__":

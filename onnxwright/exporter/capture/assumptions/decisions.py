@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.assumptions.asking import (
     is_of_iteration,
     sym_node_changed,
 )
+from onnxwright.exporter.capture.assumptions.examples import at_size
 from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.session import current
@@ -120,15 +121,13 @@ def record_decisions(
         if empty is not None:
             recorded.add(empty)
         if symbols:
-            place, asked = deciding_line(caller)
+            place, asked = deciding_line(caller, by_operator=bool(file))
             expression = _below_sides(expression if answer else ~expression)
             if place is None or expression is None:
                 return answer
             if asked is not None or not asks_settled(caller):
-                demand = not place[0]
                 inner = bool(file) and not (asked is None and asks_layout(caller))
-                decision = Decision(expression, *place, demand, answer, inner, asked)
-                recorded.add(decision)
+                recorded.add(Decision(expression, *place, not place[0], answer, inner, asked))
         return answer
 
     before, _now.recorded = recorded_now(), recorded
@@ -224,14 +223,9 @@ def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> tuple[
 
     PyTorch asks the same of the same sizes thousands of times.
     """
-    symbols = left.free_symbols | right.free_symbols
     found = []
-    for one in sorted(symbols, key=str):
-        sizes = {s: sympy.Integer(0 if s == one else 2) for s in symbols}
-        try:
-            other = _COMPARISONS[name](int(left.xreplace(sizes)), int(right.xreplace(sizes)))
-        except (TypeError, ValueError, ZeroDivisionError):  # not a whole number
-            continue
-        if bool(other) != answer:
+    for one in sorted(left.free_symbols | right.free_symbols, key=str):
+        sides = at_size(left, one), at_size(right, one)
+        if None not in sides and _COMPARISONS[name](*sides) != answer:
             found.append(one)
     return tuple(found)

@@ -8,11 +8,13 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 
-from onnxwright.exporter.capture.assumptions.turning_points import interval_of, moduli_of
+from onnxwright.exporter.capture.assumptions.examples import first_size
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.torch_internals import PythonPrinter
 from onnxwright.types import dims
 
-_DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt")
+_DIVISIONS = ("FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilToInt", "FloorToInt", "CeilDiv",
+              "IntTrueDiv", "TruncToInt")  # fmt: skip
 
 
 def guard_text(expression: Any, names: Mapping[str, str]) -> str:
@@ -103,9 +105,33 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
     return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
 
 
-def divided_interval(expression: Any) -> tuple[int, int | None] | None:
-    """The interval of a condition that divides a size; None for others."""
-    return interval_of(expression) if moduli_of(expression) else None
+def divided_interval(condition: Any) -> tuple[int, int | None] | None:
+    """The sizes at which a condition that divides its one size holds, if they are neighbours.
+
+    Args:
+        condition: a sympy expression.
+
+    Returns:
+        The smallest and the largest size, which is None without an upper bound; None for others.
+
+    Example:
+        >>> from torch.utils._sympy.functions import FloorDiv
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> divided_interval(FloorDiv(n + 3, 8) > 5), divided_interval(sympy.Eq(FloorDiv(n, 8), 5))
+        ((45, None), (40, 47))
+    """
+    parts = sympy.preorder_traversal(condition)
+    if len(condition.free_symbols) != 1 or not any(type(p).__name__ in _DIVISIONS for p in parts):
+        return None
+    (symbol,) = condition.free_symbols
+    low = first_size(condition, symbol)
+    if low is None:
+        return None
+    above = first_size(sympy.Not(condition), symbol, low)
+    interval = symbol >= low if above is None else sympy.And(symbol >= low, symbol < above)
+    if not Facts((condition,)).proves(interval) or not Facts((interval,)).proves(condition):
+        return None
+    return low, None if above is None else above - 1
 
 
 def _is_plain(side: Any) -> bool:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import json
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,21 +19,19 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.asking import is_strict
 from onnxwright.exporter.capture.assumptions.decisions import Decision
 from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
-from onnxwright.exporter.capture.assumptions.excluded import (
-    Range,
-    excludes_larger,
-    excludes_small,
-    is_certain,
-    is_multiple,
-)
+from onnxwright.exporter.capture.assumptions.examples import value_of
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
-from onnxwright.exporter.capture.assumptions.guard_text import divided_interval, guard_text
-from onnxwright.exporter.capture.assumptions.size_functions import value_of
+from onnxwright.exporter.capture.assumptions.guard_text import (
+    by_names,
+    divided_interval,
+    guard_text,
+)
+from onnxwright.exporter.capture.assumptions.polynomials import Range
 from onnxwright.exporter.capture.assumptions.specialization import (
     is_fixed_value,
     is_taken_as_one,
@@ -60,14 +58,12 @@ class SizeGuard:
         span: the line of Python that asked; None where torch kept none.
         demand: whether the module itself refuses other sizes there (`assert`, `raise`,
             `torch._check`), so that nothing else could have been captured.
-        by_operator: whether an operator of torch in C++ asked, mostly for the layout of memory.
     """
 
     expression: Any
     text: str
     span: Span | None
     demand: bool = False
-    by_operator: bool = False
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether it holds for sizes, by torch's symbols; True where one of them is not known."""
@@ -238,16 +234,13 @@ def sizes_of(
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
     places = places_of(program)
     found = _Guards(program, shown, frozenset(places.values()), declared)
-    decisions = tuple(decisions)
-    lines = {(d.file, d.line) for d in decisions if d.by_operator}
-    lines -= {(d.file, d.line) for d in decisions if not d.by_operator}
-    found.add_guards_of_torch(lines, compares=not captured_before)
+    found.add_guards_of_torch(compares=not captured_before)
     for decision in decisions:
         found.add(decision)
     # The others are about layouts, and that torch takes sizes for 2 or more.
     for condition in conditions_of(program) if captured_before else ():
         one = SizeGuard(condition, guard_text(condition, shown), None, is_demand(condition))
-        if excludes_larger(one, {}, ()):
+        if not Facts(least=2).proves(condition):
             found.by_text.setdefault(one.text, one)
     guards = tuple(found.by_text.values())
     return Sizes(shown, _ranges(program, declared, None if captured_before else guards), guards,
@@ -333,26 +326,25 @@ class _Guards:
     ) -> None:
         self.program, self.names, self.known, self.ranges = program, names, known, ranges
         environment = shape_environment(program)
-        self.of_torch = [] if environment is None else [
-            g for g in environment.guards if self._is_of_inputs(g.expr)
-        ]  # fmt: skip
+        guards = () if environment is None else environment.guards
+        self.of_torch = [g for g in guards if self._is_of_inputs(g.expr)]
         self.by_text: dict[str, SizeGuard] = {}
-        # What operators demand to be equal, such as sizes of operands.
-        self.demands = [
-            SizeGuard(g.expr, "", None, demand=True) for g in self.of_torch
-            if isinstance(g.expr, sympy.Eq) and not is_of_user(_file(g))
-        ]  # fmt: skip
-        self.demands = [d for d in self.demands if not is_multiple(d)]
+        by_name: dict[str, Range] = {}
+        for symbol, (low, high) in ranges.items():
+            name = names.get(symbol, symbol)
+            before = by_name.get(name, (0, None))
+            highs = [h for h in (before[1], high) if h is not None]
+            by_name[name] = max(low, before[0]), min(highs, default=None)
+        self.facts = Facts(least=0).within(by_name)
 
     def _is_of_inputs(self, expression: Any) -> bool:
         symbols = {str(s) for s in getattr(expression, "free_symbols", ())}
         return bool(symbols) and symbols <= self.known
 
-    def add_guards_of_torch(self, by_operators: Container[Any], *, compares: bool) -> None:
+    def add_guards_of_torch(self, *, compares: bool) -> None:
         """Add those with a line of Python, and of operators that a module is compared for.
 
         Args:
-            by_operators: the lines at which operators alone decide.
             compares: whether there is a module.
         """
         for guard in self.of_torch:
@@ -364,16 +356,15 @@ class _Guards:
                 span = line_of(file, int(guard.sloc.framework_loc.lineno))
             elif is_strict(file) and user:
                 span = user_line(str(user), self.files)
-            elif owner_of(file) is Owner.ONNXWRIGHT and is_fixed_value(guard):
-                pass  # a loop of rewritten Python that is unrolled, for example
+            elif is_fixed_value(guard):
+                pass  # a loop that is unrolled, for example
             elif compares and is_uneven_split(guard) and not of_one:
                 span = user_line(str(user), self.files)
             elif not of_one:
                 continue
-            if not self._is_one_name(guard.expr) and not self._is_certain(guard.expr):
+            if not self._is_certain(guard.expr):
                 text = guard_text(guard.expr, self.names)
-                inner = of_one or (span is not None and (span.file, span.line) in by_operators)
-                one = SizeGuard(guard.expr, text, span, refuses_others(span), by_operator=inner)
+                one = SizeGuard(guard.expr, text, span, refuses_others(span))
                 self.by_text.setdefault(text, one)
 
     def add(self, decision: Decision) -> None:
@@ -382,19 +373,13 @@ class _Guards:
         text = guard_text(expression, self.names)
         if not self._is_of_inputs(expression) or text in self.by_text:
             return
-        if self._is_certain(expression):
-            return
         span = line_of(decision.file, decision.line) if decision.file else None
         asked = span if decision.asked is None else line_of(*decision.asked)
         demand = decision.demand or refuses_others(asked)
-        one = SizeGuard(expression, text, span, demand, by_operator=decision.by_operator)
-        others = list(self.by_text.values())
         # What an operator asks of sizes of 1 is about the layout of its result.
-        of_layout = decision.by_operator or decision.demand
-        if excludes_larger(one, self.ranges, [*others, *self.demands]) or (
-            not of_layout and excludes_small(one, self.ranges, others)
-        ):
-            self.by_text[text] = one
+        least = 2 if decision.by_operator or decision.demand else 0
+        if not self._is_certain(expression, least, self.by_text.values()):
+            self.by_text[text] = SizeGuard(expression, text, span, demand)
 
     @functools.cached_property
     def files(self) -> list[str]:
@@ -402,13 +387,18 @@ class _Guards:
         frames = (frame for node in self.program.graph.nodes for frame in frames_of(node))
         return list(dict.fromkeys(file for file, _ in frames if is_of_user(file)))
 
-    def _is_certain(self, expression: Any) -> bool:
-        return is_certain(expression, self.names, self.ranges)
+    def _is_certain(self, condition: Any, least: int = 0, others: Iterable[SizeGuard] = ()) -> bool:
+        """Whether a condition holds at all sizes that calls may have, by names and ranges.
 
-    def _is_one_name(self, expression: Any) -> bool:
-        """Whether a condition says that sizes of one name are equal, which calls check."""
-        sides = {self.names.get(str(side)) for side in expression.args}
-        return isinstance(expression, sympy.Eq) and len(sides) == 1 and None not in sides
+        Args:
+            condition: of torch's symbols.
+            least: the smallest size that is looked at.
+            others: what has to hold, too.
+        """
+        conditions = [one.expression for one in others]
+        near = [one for one in conditions if one.free_symbols & condition.free_symbols]
+        facts = self.facts.given(*(by_names(one, self.names) for one in near))
+        return dataclasses.replace(facts, least=least).proves(by_names(condition, self.names))
 
 
 def _file(guard: Any) -> str:

@@ -13,7 +13,7 @@ import torch
 from torch.export import ExportedProgram
 
 from onnxwright.exporter.capture.assumptions.decisions import Decision
-from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.places import span_of
 from onnxwright.exporter.torch_internals import HigherOrderOperator
 
@@ -35,7 +35,6 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
         For each axis of a dynamic size that is squeezed and kept, that it is not 1.
     """
     found: dict[Any, Decision] = {}
-    prover = Prover()
     for node, where in _nodes(program.graph_module, sympy.true):
         if node.op != "call_function" or node.target not in _SQUEEZES:
             continue
@@ -48,7 +47,7 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
         place = ("", 0) if span is None else (span.file, span.line)
         for axis in axes:
             condition = sympy.Ne(value.shape[axis].node.expr, 1)
-            if not prover.holds_where(condition, where):
+            if not Facts((where,)).proves(condition):
                 condition = sympy.Or(sympy.Not(where), condition)
                 found.setdefault(condition, Decision(condition, *place))
     return list(found.values())

@@ -24,12 +24,10 @@ from onnxwright.exporter.capture.replacements import (
     module_casts,
     packed_sequences,
     recurrences,
-    remainders,
     size_nodes,
     stack_traces,
     static_caches,
     substitutes,
-    symbolic_ranges,
     table,
     torch_func,
     torch_state,
@@ -193,12 +191,6 @@ _TABLES: tuple[Change, ...] = (
         upstream="it calls `operator.add` with all of `expr.args`",
     ),
     Change(
-        target="torch.fx.experimental.sym_node.SymNode",
-        make=remainders.remainders_divided,
-        reason="it does not see that `n + (-n) % 4` is divisible by 4: a guard for each window",
-        upstream="sympy keeps `Mod(n, 4)` as it is; `SymNode` computes with that",
-    ),
-    Change(
         target="torch._subclasses.fake_impls._view_meta",
         make=views.views_as_asked,
         reason="a view has sizes by the strides, not those that are asked for, and guards",
@@ -280,12 +272,6 @@ _SUBSTITUTES: tuple[Change, ...] = (
         make=truths_as_numbers,
         reason="`(n > 2) * 3` and `(n > 2) + (n > 3)` would have the answers of the example",
         upstream="`SymBool` has no arithmetic, or asks for its answer",
-    ),
-    Change(
-        target="builtins.range",
-        make=symbolic_ranges.ranges_symbolic,
-        reason="`range(0, n, n)` has one iteration for every n, and asks for the number",
-        upstream="`range` takes `__index__` of a size, which is the number of the example",
     ),
     Change(
         target="transformers.vision_utils",

@@ -83,7 +83,8 @@ def _evenly_spaced(
     wide = torch.float64 if dtype in (torch.float64, *_INTEGERS) else torch.float32
     first, last = (as_tensor(x, wide).to(device) for x in (start, end))
     places = torch.arange(steps, device=device)
-    apart = (last - first) / as_tensor(torch.sym_max(steps - 1, 1), wide).to(device)
+    # Not by `sym_max`: the layout of `places` lets torch take `steps` for 2 or more.
+    apart = (last - first) / as_tensor(steps - 1, wide).to(device).clamp(min=1)
     before = first + apart * places.to(wide)
     after = last - apart * (steps - 1 - places).to(wide)
     return torch.where(2 * places < steps, before, after).to(dtype)

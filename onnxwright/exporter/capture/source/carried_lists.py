@@ -83,10 +83,6 @@ class CarriedLists:
         self._to_carry: set[int] = set()
         self._count: Any = None
 
-    def has(self, loop_list: Any) -> bool:
-        """Whether a list is one that this loop only appends to."""
-        return any(one is loop_list for one in self.appended.values())
-
     def begin_iteration(self, values: list[Any]) -> None:
         """Give an iteration an empty list in the place of each that it appends to."""
         self._forms, self._to_carry = {}, set()
@@ -126,12 +122,13 @@ class CarriedLists:
         self._to_carry.add(n)  # another list, or as many items as only the iteration knows
         return True
 
-    def begin_again(self) -> None:
-        """Give the lists the forms that an iteration has shown to be needed."""
+    def begin_again(self) -> bool:
+        """Give the lists the forms that an iteration has shown to be needed; whether of some."""
         for n in self._to_carry:
             self.carry(n)
         for n, form in self._forms.items():
             self._take_form(n, form)
+        return bool(self._to_carry or self._forms)
 
     def grow(self, items: list[Any], added: Any, error: DisagreementError) -> None:
         """Make a list rows that an iteration adds an item to; the iteration begins anew."""

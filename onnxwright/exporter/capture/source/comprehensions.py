@@ -32,7 +32,7 @@ def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | 
     made, box = List(), [UNSET]
 
     def state() -> State:
-        return State((), (), (), lambda _: None, (lambda: (made, None),))
+        return State((), (), (), lambda _: None)
 
     def add() -> None:
         noted(made).append(settled(item(box[0])))

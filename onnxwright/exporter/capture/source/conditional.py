@@ -81,7 +81,6 @@ def conditional(
         truth = as_truth(condition)
         sizes = SizeSides.of(condition)
         while True:
-            state.open()
             before, count = state.read(), chosen_so_far()
             try:
                 return _conditional(truth, then, orelse, state, sizes)
@@ -102,11 +101,7 @@ def _comparison(condition: Any) -> Any:
 def _has_rows(items: list[Any], added: Any) -> bool:
     """Make the items of a list that grows on one side rows; whether this is the place to."""
     session = current()
-    if (
-        not isinstance(items, List)
-        or session is None
-        or any(loop.carries(items) for loop in session.loops)
-    ):
+    if not isinstance(items, List) or session is None:
         return False
     written(items, widened(items, like_of(added)))
     return True
@@ -119,7 +114,7 @@ def _conditional(
     state: State,
     sizes: SizeSides | None = None,
 ) -> bool:
-    slots, count = state.open(), chosen_so_far()
+    slots, count = state.slots(), chosen_so_far()
     before = state.read()
     parts: list[Part] = []
     found: list[list[Any]] = []
@@ -143,10 +138,10 @@ def _conditional(
             state.setter(before)
             late = end_side(written, state, then, orelse)
             if late:
-                # Functions that this side calls wrote there: the other side leaves it as it is.
+                # Places that this side wrote to: the other side leaves them as they are.
                 held = state.add([place for place, _ in late])
                 before += held
-                after += [value for _, value in late]
+                after += rows_kept(held, [value for _, value in late])
                 for one in raw:
                     one += held
                 found = [[*one, *map(settled, held)] for one in found]
@@ -171,11 +166,8 @@ def _conditional(
         if (left is UNSET) != (right is UNSET):
             state.note_one_sided(n)
         raise_growth(old if owner is None else owner, left, right, slot.name)
-        if slot.live and state.is_of_a_call(n):
-            may_be_lost = state.fails_unset(n)
-            builds.append(
-                _merged_effect(merger, may_be_lost, left, right, slot.name, owner is not None)
-            )
+        if slot.live and state.fails_unset(n):
+            builds.append(_merged_or_lost(merger, left, right, slot.name))
         else:
             items = owner is not None
             merged = merger.merge(left, right, slot.name, items=items) if slot.live else None
@@ -265,15 +257,13 @@ def _note_types(pair: Pair, result: torch.Tensor) -> None:
         session.two_types.setdefault(model_line(), (*types, result.dtype))
 
 
-def _merged_effect(
-    merger: Merger, may_be_lost: bool, left: Any, right: Any, path: str, items: bool
-) -> Build:
-    """The merged value that a called function leaves; unset if both differ and it may be lost."""
+def _merged_or_lost(merger: Merger, left: Any, right: Any, path: str) -> Build:
+    """The merged value of an attribute; unset if both sides differ, so that a read of it fails."""
     pairs = list(merger.pairs)
     try:
-        return merger.merge(left, right, path, items=items)
+        return merger.merge(left, right, path)
     except DisagreementError:
-        if not may_be_lost or not (leaves_of(left) or leaves_of(right)):
+        if not (leaves_of(left) or leaves_of(right)):
             raise
         merger.pairs[:] = pairs
         return _constant(UNSET)

@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.source.session import (
 )
 from onnxwright.exporter.capture.source.size_tests import as_test, has_sides
 from onnxwright.exporter.capture.source.state import UNSET, State, result_of
+from onnxwright.exporter.capture.source.torch_sizes import Known
 from onnxwright.exporter.capture.source.truth import decided
 from onnxwright.exporter.capture.values.logic import suppose
 
@@ -79,8 +80,7 @@ def _by_sizes(
     place = model_line()
     if place in session.sizes.guarded:
         return False
-    state.open()
-    before = state.read()
+    before, known = state.read(), Known(test.node.shape_env)
     count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
     try:
         conditional(test, then, orelse, state)
@@ -88,6 +88,7 @@ def _by_sizes(
         if is_for_tags(error):
             raise
         state.write(before)
+        known.restore()
         if recorded is not None:
             recorded.forget_since(count)
         del session.sizes.made[made:]

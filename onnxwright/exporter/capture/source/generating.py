@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -12,19 +11,13 @@ from onnxwright.converter.analyze.liveness import live_before
 from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.control.syntax_trees import Place, children, copied, placed
+from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.expression_kinds import is_static
 from onnxwright.exporter.capture.source.expressions import Expressions, as_test, call, thunk
 from onnxwright.exporter.capture.source.structure import has_exits, python_name
 
 _Node = TypeVar("_Node", bound=ast.AST)
-
-# Methods of containers that change them.
-_CHANGES = (
-    "append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add",
-    "sort", "reverse",
-)  # fmt: skip
 
 
 @dataclass
@@ -122,7 +115,7 @@ class Generator:
         self.count += 1
         n = self.count
         bound = hir_names.bound_in((*s.then, *s.orelse))
-        state, setter = self.state(n, bound, s.live_out, (*s.then, *s.orelse), s.span)
+        state, setter = self.state(n, bound, s.live_out, s.span)
         then_name, else_name = f"_ow_then_{n}", f"_ow_else_{n}"
         raises = [ast.Constant(_raises(block)) for block in (s.then, s.orelse)]
         raises.append(ast.Constant(isinstance(s.test, hir.Verbatim)))
@@ -188,11 +181,18 @@ class Generator:
     def loop_state(
         self, n: int, bound: list[str], carried: tuple[str, ...], s: hir.For | hir.While,
         target: list[str],
-    ) -> tuple[ast.expr, list[ast.stmt]]:  # fmt: skip
+    ) -> tuple[ast.Call, list[ast.stmt]]:  # fmt: skip
         """The state of a loop; `target` is bound before each iteration."""
         always = self.captured | frozenset(self.outer)
         read = live_before(s.body, {*carried, *s.live_out}, always) - set(target)
-        return self.state(n, bound, carried, s.body, s.span, (s.live_out, read & set(carried)))
+        state, setter = self.state(n, bound, carried, s.span)
+        changed = {
+            piece.target.id for piece in _pieces(s.body)
+            if isinstance(piece, ast.AugAssign) and isinstance(piece.target, ast.Name)
+        }  # fmt: skip
+        for some in (read & set(carried), read & set(carried) & changed):
+            state.args.append(_strings([python_name(n) for n in bound if n in some]))
+        return state, setter
 
     def flag(self, broken: str | None, span: Span) -> ast.expr:
         """What reads the flag of a loop."""
@@ -235,10 +235,8 @@ class Generator:
         n: int,
         bound: list[str],
         live: tuple[str, ...],
-        block: hir.Block,
         span: Span,
-        loop: tuple[tuple[str, ...], set[str]] | None = None,
-    ) -> tuple[ast.expr, list[ast.stmt]]:
+    ) -> tuple[ast.Call, list[ast.stmt]]:
         """`runtime.State(...)` of what branches bind, and the function that binds it anew."""
         names = list(map(python_name, bound))
         setter = f"_ow_set_{n}"
@@ -259,62 +257,8 @@ class Generator:
             _strings(list(map(python_name, live))),
             ast.Tuple([thunk(_load(n)) for n in names], ast.Load()),
             _load(setter),
-            ast.Tuple(self.places(block), ast.Load()),
         )
-        if loop is not None:
-            after, read = loop
-            made.args.append(_strings([python_name(n) for n in after]))
-            changed = {
-                piece.target.id for piece in _pieces(block)
-                if isinstance(piece, ast.AugAssign) and isinstance(piece.target, ast.Name)
-            }  # fmt: skip
-            for some in (read, read & changed):
-                made.args.append(_strings([python_name(n) for n in bound if n in some]))
         return _at(made, span), [_at(function, span)]
-
-    def places(self, block: hir.Block) -> list[ast.expr]:
-        """Attributes and containers that a block writes to, each as `lambda: (owner, "name")`."""
-        found: dict[str, ast.expr] = {}
-        for node in (n for piece in _pieces(block) for n in _own_nodes(piece)):
-            owner, name = _written(node)
-            if owner is None or not _is_path(owner):
-                continue
-            owner = self.expressions.visit(copied(owner))
-            for inner in ast.walk(owner):
-                if hasattr(inner, "ctx"):
-                    inner.ctx = ast.Load()
-            pair = ast.Tuple([owner, ast.Constant(name)], ast.Load())
-            found.setdefault(f"{ast.unparse(owner)}.{name}", thunk(pair))
-        return list(found.values())
-
-
-def _written(node: ast.AST) -> tuple[ast.expr | None, str | None]:
-    """The owner that a node writes to, and the attribute; None for all items of a container."""
-    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-        return node.value, node.attr
-    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        return node.value, None
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return node.target, None
-    f = node.func if isinstance(node, ast.Call) else None
-    return (f.value, None) if isinstance(f, ast.Attribute) and f.attr in _CHANGES else (None, None)
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a piece, but for those in functions and classes defined there."""
-    if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-        yield node
-        for child in children(node.__dict__):
-            yield from _own_nodes(child)
-
-
-def _is_path(node: ast.expr) -> bool:
-    """Whether an expression is a name, or attributes and constant items of one."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-            return False
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _pieces(block: hir.Block) -> list[ast.AST]:

@@ -20,7 +20,6 @@ from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
@@ -284,7 +283,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 """Methods of lists, tuples, sets and numbers -> what takes the object, and values of run time."""
 
 # What stands for builtins while torch traces.
-_REPLACED = (SymbolicRange, is_kind, Kind)
+_REPLACED = (is_kind, Kind)
 
 
 def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,9 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from onnxwright.exporter.capture.control.lists import is_rows
+from onnxwright.exporter.capture.control.places import Place
+from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.source.aliases import new_writes, settle
 from onnxwright.exporter.capture.source.carried_lists import CarriedLists, Trips, Variables
 from onnxwright.exporter.capture.source.carried_objects import CarriedObjects
@@ -41,9 +44,9 @@ from onnxwright.exporter.capture.source.loop_aliases import LoopAliases
 from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.returned import returned_places
-from onnxwright.exporter.capture.source.session import carrying, current
+from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
-from onnxwright.exporter.capture.source.state import UNSET, Place, State
+from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
@@ -75,7 +78,7 @@ class Loop:
         guesses: bool = True,
     ) -> None:
         self.test, self.body, self.state, self.counter = test, body, state, counter
-        self.slots = state.open()
+        self.slots = state.slots()
         self.before, self.chosen = state.read(), chosen_so_far()
         self.original = list(self.before)
         self.variables = Variables(state, self.slots, self.before)
@@ -131,9 +134,8 @@ class Loop:
         seen = set()
         while True:
             try:
-                with carrying(self):
-                    if not self._try():
-                        break
+                if not self._try():
+                    break
             except ListUseError as error:
                 self._carry_read(error)
             # There are finitely many forms: the search ends.
@@ -142,8 +144,7 @@ class Loop:
                 raise self._no_form()
             seen.add(form)
         try:
-            with carrying(self):
-                return self._build()
+            return self._build()
         except ListUseError as error:
             self._carry_read(error)
             return self._run()
@@ -164,10 +165,6 @@ class Loop:
         return LoopChangeError(
             [*paths, self.slots[0].name][0], "of another type", "of another again"
         )
-
-    def carries(self, items: list[Any]) -> bool:
-        """Whether a list of Python was there before the loop."""
-        return self.state.owns(items)
 
     # -- what is carried ---------------------------------------------------------------------------
 
@@ -196,9 +193,10 @@ class Loop:
                 self.state.setter(self.before)
                 late = end_side(written, self.state, *functions)
                 self.state.write(self.before)
-                if late:
-                    self._add_places([place for place, _ in late])
-                changed = bool(late) or self._widen(values, after)
+                held = self._add_places([place for place, _ in late])
+                values += held
+                after += rows_kept(held, [value for _, value in late])
+                changed = self._widen(values, after) or bool(late)
                 if not changed:
                     leaves, changed = self._leave(region, after, again)
                 if changed:
@@ -211,7 +209,9 @@ class Loop:
         except (UnevenItemError, DisagreementError) as error:
             take_chosen(count)
             self.state.write(self.before)
-            if isinstance(error, UnevenItemError):
+            if self._know_grown(written):
+                pass
+            elif isinstance(error, UnevenItemError):
                 self.lists.differ(error)
             elif error.grows is not None:
                 self.lists.grow(*error.grows, error)
@@ -242,12 +242,21 @@ class Loop:
                 changed |= self._vary_or_leave(n, values, after)
         return changed
 
-    def _add_places(self, places: list[Place]) -> None:
-        """Know of more places, which functions that an iteration calls write to."""
+    def _add_places(self, places: list[Place]) -> list[Any]:
+        """Know of more places, which an iteration wrote to; what they hold."""
         held = self.state.add(places)
         self.slots[:] = self.state.slots()
         self.before += held
         self.original += held
+        return list(held)
+
+    def _know_grown(self, written: Side) -> bool:
+        """Know of the lists that an iteration, before it failed, gave rows; whether of more."""
+        for write in written.writes:
+            if is_rows(write.after) and not self.state.has(write.place):
+                self._add_places([write.place])
+                self.lists.has_new_form(len(self.before) - 1, write.before, write.after, self.known)
+        return self.lists.begin_again()
 
     def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
         """Do not carry what an iteration leaves as it is; whether there was such."""
@@ -316,8 +325,7 @@ class Loop:
         try:
             return self._vary(n, merger, values[n], after[n])
         except LoopChangeError:
-            may_be_lost = self.state.is_of_a_call(n) and self.state.fails_unset(n)
-            if not may_be_lost or not leaves_of(after[n]):
+            if not self.state.fails_unset(n) or not leaves_of(after[n]):
                 raise
             self.left[n] = UNSET
             return False

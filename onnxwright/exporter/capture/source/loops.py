@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.aliases import is_for_tags
 from onnxwright.exporter.capture.source.carried_lists import Trips
 from onnxwright.exporter.capture.source.deciding import if_
-from onnxwright.exporter.capture.source.errors import ListUseError, LoopChangeError
+from onnxwright.exporter.capture.source.errors import LoopChangeError
 from onnxwright.exporter.capture.source.iterators import note_left, refuse_left, taken
 from onnxwright.exporter.capture.source.looping import Loop
 from onnxwright.exporter.capture.source.one_sided import refuse_names
@@ -45,6 +45,35 @@ LOOP_OVER_SIZE = "Loop over a size"
 _UNROLLED = 6
 
 
+@dataclass(frozen=True)
+class _While:
+    """The one form in which a loop becomes a Loop of the graph.
+
+    Fields:
+        test: whether it goes on, at a value of the counter.
+        step: an iteration; gives the next value of the counter.
+        state: what an iteration changes.
+        start: the counter before the loop; None without one.
+        trips: how often it runs, where that is known before it does.
+        kind: what the report calls it.
+    """
+
+    test: Callable[[Any], Any]
+    step: Callable[[Any], Any]
+    state: State
+    start: Any = None
+    trips: Trips | None = None
+    kind: str = "Loop"
+
+    def emit(self) -> None:
+        """Add the loop to the graph."""
+        session = current()
+        assert session is not None
+        session.record(self.kind)
+        with refused_here():
+            Loop(self.test, self.step, self.state, self.start, self.trips).run()
+
+
 def while_(
     test: Callable[[], Any],
     body: Callable[[], None],
@@ -56,18 +85,15 @@ def while_(
     def going(_: Any = None) -> Any:
         return test() if broken is None else and_(lambda: not_(broken()), test)
 
-    def once(_: Any) -> None:
-        body()
-
-    count, session = 0, current()
+    loop, count, session = _While(going, lambda _: body(), state), 0, current()
     while True:
         found = going()
         if session is not None and session.keeps_loops and _is_about_sizes(found):
-            if _worked(lambda: _loop(going, once, state, kind=LOOP_OVER_SIZE), state):
+            if _is_kept(dataclasses.replace(loop, kind=LOOP_OVER_SIZE).emit, state):
                 return
         answer = decided(found)
         if answer is None:
-            _loop(going, once, state)
+            loop.emit()
             return
         if not answer:
             note("Loop", count > 0)
@@ -151,7 +177,8 @@ class _For:
                 note_left(iterator)
                 if isinstance(items, range) and len(items) - n > _UNROLLED:
                     rest = items[n:]
-                    if self.looped(ranges.Counted(rest.start, rest.stop, rest.step, ranges.same)):
+                    others = ranges.Counted(rest.start, rest.stop, rest.step, ranges.same)
+                    if _failure(self.counted(others).emit, self.state) is None:
                         return
                 again = functools.partial(self.once, item)
                 if_(self.broken(), lambda: None, again, self.state)
@@ -171,24 +198,23 @@ class _For:
         if several is None:
             return items
         if several.most is not None:
+            one_by_one = functools.partial(self.at_places, _first_places(several))
             if several.is_sized:
-                worked = _worked(lambda: self.at_places(_first_places(several)), self.state)
-                return None if worked else several.unrolled()
-            self.at_places(_first_places(several))
+                return None if _is_kept(one_by_one, self.state) else several.unrolled()
+            one_by_one()
             return None
         places = ranges.places(items)
         if places is not None:
             with fixed_places():
-                looped = self.looped(several)
-            if not looped:
+                error = _failure(self.counted(several).emit, self.state)
+            if error is not None:
                 self.at_places(
                     [(there, functools.partial(ranges.same, one)) for there, one in places]
                 )
-            return None
-        if several.is_sized and not self.looped_over_size(several):
+        elif not several.is_sized:
+            self.counted(several).emit()
+        elif not self.looped_over_size(several):
             return several.unrolled()  # the size becomes a number, of which the export warns
-        if not several.is_sized:
-            self.counted(several)
         return None
 
     def at_places(self, places: Iterable[tuple[Any, Callable[[], Any]]]) -> None:
@@ -205,8 +231,8 @@ class _For:
             once = functools.partial(again, item)
             if_(test, once, lambda: None, self.state, written=written)
 
-    def counted(self, items: ranges.Counted) -> None:
-        """As many items as are known at run time, as a loop of the graph."""
+    def counted(self, items: ranges.Counted) -> _While:
+        """A loop over as many items as are known at run time."""
 
         def once(count: Any) -> Any:
             with counting(count, items):
@@ -214,16 +240,14 @@ class _For:
             return items.next(count)
 
         is_whole = self.broken is None
-        kind = LOOP_OVER_SIZE if items.is_sized and is_whole else "Loop"
-        trips = Trips(items.length, is_whole)
-        _loop(lambda n: self.goes_on(items.more(n)), once, self.state, items.first(), trips, kind)
-
-    def looped(self, items: ranges.Counted) -> bool:
-        """The same; whether that worked, else the state is as before."""
-        return _worked(lambda: self.counted(items), self.state)
+        return _While(
+            lambda n: self.goes_on(items.more(n)), once, self.state, items.first(),
+            Trips(items.length, is_whole),
+            LOOP_OVER_SIZE if items.is_sized and is_whole else "Loop",
+        )  # fmt: skip
 
     def looped_over_size(self, items: ranges.Counted) -> bool:
-        """The same of a size: the first iteration by itself if that alone changes types.
+        """Whether it is a loop of the graph: the first iteration by itself if that helps.
 
         A loop whose variables are one kind of value each is preferred.
         """
@@ -232,19 +256,24 @@ class _For:
 
         def first_alone() -> None:
             self.once(items.item(items.start))
-            self.counted(dataclasses.replace(items, start=items.next(items.start)))
+            self.counted(dataclasses.replace(items, start=items.next(items.start))).emit()
 
         is_certain = self.broken is None and statically_known_true(items.more(items.start))
+        ways = [self.counted(items).emit, *([first_alone] if is_certain else ())]
+        errors: list[Exception] = []
         for is_fixed in (True, False) if is_certain else (False,):
             session.fixed_forms += is_fixed
             try:
-                if self.looped(items) or (is_certain and _worked(first_alone, self.state)):
-                    session.unrolled.pop(model_line(), None)
-                    return True
-                if is_fixed and isinstance(session.unrolled[model_line()], LoopChangeError):
-                    session.unrolled.pop(model_line())
+                for make in ways:
+                    error = _failure(make, self.state)
+                    if error is None:
+                        session.unrolled.pop(model_line(), None)
+                        return True
+                    errors.append(error)
             finally:
                 session.fixed_forms -= is_fixed
+        is_of_form = isinstance(errors[0], LoopChangeError)
+        session.unrolled.setdefault(model_line(), errors[-len(ways) if is_of_form else 0])
         return False
 
 
@@ -258,45 +287,30 @@ def _first_places(items: ranges.Counted) -> Iterator[tuple[Any, Callable[[], Any
         yield there, functools.partial(items.item, n)
 
 
-def _worked(make_loop: Callable[[], None], state: State) -> bool:
-    """Whether a loop of the graph can be made; if not, the state is as before."""
+def _is_kept(make: Callable[[], None], state: State) -> bool:
+    """Whether a loop over a size can be made one of the graph; why not is remembered."""
+    session, error = current(), _failure(make, state)
+    if error is not None and session is not None:
+        session.unrolled.setdefault(model_line(), error)
+    return error is None
+
+
+def _failure(make: Callable[[], None], state: State) -> Exception | None:
+    """Why a loop of the graph cannot be made: the state is as before then; None where it is."""
     session = current()
     assert session is not None
     choices, chosen = dict(session.choices), list(session.chosen)
-    state.open()
     before = state.read()
     try:
-        with side_of(make_loop) as side:
-            make_loop()
+        with side_of(make) as side:
+            make()
             side.keep()
     except Exception as error:  # the user's code may need a number of Python
         if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
             raise  # without gradients it may work
-        if is_for_tags(error):
-            raise
-        if isinstance(error, ListUseError) and any(
-            loop.lists.has(error.loop_list) for loop in session.loops
-        ):
+        if is_for_tags(error) or getattr(error, "loop_list", None) is not None:
             raise  # the loop around this one carries its list
-        session.unrolled.setdefault(model_line(), error)
         session.choices, session.chosen = choices, chosen
-        state.setter(before)  # the places are those of the objects that variables had before
-        state.open()
         state.write(before)
-        return False
-    return True
-
-
-def _loop(
-    test: Callable[[Any], Any],
-    body: Callable[[Any], Any],
-    state: State,
-    counter: Any = None,
-    trips: Trips | None = None,
-    kind: str = "Loop",
-) -> None:
-    session = current()
-    assert session is not None
-    session.record(kind)
-    with refused_here():
-        Loop(test, body, state, counter, trips).run()
+        return error
+    return None

@@ -64,7 +64,7 @@ def refuse_names(container: Any, *names: Any) -> None:
         return
     keys = names or tuple(container)
     for owner, _ in list(session.one_sided.values()):
-        if getattr(owner, "__dict__", None) is container:
+        if container is owner or getattr(owner, "__dict__", None) is container:
             for name in keys:
                 refuse_name(owner, name)
 

@@ -18,7 +18,6 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import as_tensor
-from onnxwright.exporter.capture.replacements.symbolic_ranges import SymbolicRange, places_of_range
 from onnxwright.exporter.capture.source.caught import may_raise
 from onnxwright.exporter.capture.source.errors import CannotRewriteError, ItemsReadError
 from onnxwright.exporter.capture.source.iterators import (
@@ -30,8 +29,12 @@ from onnxwright.exporter.capture.source.iterators import (
 )
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.size_tests import is_certain, supposing
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.places import line_of
+
+# How many iterations of a range of sizes are looked for.
+_MOST_PLACES = 16
 
 
 @dataclass(frozen=True)
@@ -109,13 +112,26 @@ def range_(*args: Any) -> Any:
         ends = [_as_tensor(n) for n in (start, stop, step)]
         first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")
         return Counted(0, length.clamp(min=0), 1, lambda n: first + n * ends[2])
-    if not isinstance(step, int) or not step:
-        return SymbolicRange(*args)
     if not any(isinstance(a, torch.Tensor) for a in args):
-        known = places_of_range(args)
+        known = _places(start, stop, step)
         if known is not None:
             return known
+    if not isinstance(step, int) or not step:
+        return range(*args)
     return Counted(start, stop, step, same)
+
+
+def _places(start: Any, stop: Any, step: Any) -> list[Any] | None:
+    """The numbers of a range of sizes upwards; None where it is not known how many there are."""
+    if not is_certain(step >= 0):
+        return None
+    with supposing(step > 0):  # Python takes no step of 0
+        for count in range(_MOST_PLACES + 1):
+            if is_certain(stop - start <= count * step):
+                return [start + n * step for n in range(count)]
+            if not is_certain(stop - start > count * step):
+                break
+    return None
 
 
 def _as_tensor(number: Any) -> torch.Tensor:

@@ -115,7 +115,6 @@ class Session:
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         truths: what follows from the decisions around the line that runs now.
         one_sided: attributes that only one side of a decision sets -> the object, and the decision.
-        loops: the loops of which an iteration is traced now.
         counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
@@ -146,7 +145,6 @@ class Session:
     numbers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)
     one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
-    loops: list[Any] = field(default_factory=list)
     counters: dict[Any, Any] = field(default_factory=dict)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)
@@ -237,18 +235,6 @@ def set_session(new: Session, changes: Changes, _: Any) -> None:
     before = current()
     _now.session = new
     changes.later(lambda: setattr(_now, "session", before))
-
-
-@contextmanager
-def carrying(loop: Any) -> Iterator[None]:
-    """In this context, lists of before a loop are the loop's to carry."""
-    now = current()
-    assert now is not None
-    now.loops.append(loop)
-    try:
-        yield
-    finally:
-        now.loops.remove(loop)
 
 
 @contextmanager

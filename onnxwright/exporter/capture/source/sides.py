@@ -1,7 +1,7 @@
 """What a side of a decision, or an iteration of a loop, writes beside its own variables.
 
-The store knows of every write.  Places that the side's own code does not name, for a function that
-it calls writes to them, become places of its state.
+The store knows of every write: the places of before that a side wrote to, in its own code or in
+functions that it calls, become places of its state.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from onnxwright.exporter.capture.control.places import (
     Cell,
     Items,
     ModuleAttribute,
+    Place,
     Variable,
     is_container,
 )
-from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.iterators import kind_of
-from onnxwright.exporter.capture.source.state import Globals, Place, State, value_at
+from onnxwright.exporter.capture.source.state import State, value_at
 from onnxwright.exporter.capture.values.logic import scope
 
 
@@ -56,12 +56,15 @@ def side_of(*functions: Any) -> Iterator[Side]:
 
 
 def places_of(side: Side) -> list[Place]:
-    """The places of before that a side wrote to, as those of a state.
+    """The places of before that a side wrote to.
 
     Raises:
-        ChangedInPlaceError: one of them cannot be chosen between sides.
+        ChangedInPlaceError: sides cannot choose what one of them holds.
     """
-    return [_place(write.place) for write in side.writes]
+    for write in side.writes:
+        if not _is_choosable(write.place):
+            raise ChangedInPlaceError(kind_of(write.place.owner))
+    return [write.place for write in side.writes]
 
 
 def end_side(side: Side, state: State, *functions: Any) -> list[tuple[Place, Any]]:
@@ -69,49 +72,31 @@ def end_side(side: Side, state: State, *functions: Any) -> list[tuple[Place, Any
 
     Args:
         side: one that has run.
-        state: what the side changes by its own code.
+        state: what sides are known to change.
         functions: the branches.
 
     Returns:
-        The other places that it wrote to, for functions that it calls do, each with what it left
-        there.
+        The other places that it wrote to, each with what it left there.
 
     Raises:
         ChangedInPlaceError: one of these cannot be chosen between sides.
     """
-    held = {key: value_at(*place) for key, entry in side.log.items()
-            if (place := _known_place(entry.place)) is not None}  # fmt: skip
+    held = {key: value_at(entry.place) for key, entry in side.log.items()
+            if _is_choosable(entry.place)}  # fmt: skip
     side.end()
     own = {id(cell) for f in functions for name, cell in _cells(f) if name in state.names}
-    places = [(_place(write.place), held.get(write.place.key)) for write in side.writes]
     return [
-        (place, value) for place, value in places
-        if not state.has(*place) and id(place[0]) not in own
+        (place, held[place.key]) for place in places_of(side)
+        if not state.has(place) and id(place.owner) not in own
     ]  # fmt: skip
 
 
-def _place(place: StorePlace) -> Place:
-    """A place as one of a state.
-
-    Raises:
-        ChangedInPlaceError: sides cannot choose what it holds.
-    """
-    found = _known_place(place)
-    if found is None:
-        raise ChangedInPlaceError(kind_of(place.owner))
-    return found
-
-
-def _known_place(place: StorePlace) -> Place | None:
-    if isinstance(place, (Attribute, ModuleAttribute)):
-        return (place.owner, place.name) if not place.is_of_python else None
-    if isinstance(place, Variable):
-        return Globals.of(place.owner), place.name
-    if isinstance(place, Cell):
-        return place.owner, "cell_contents"
-    if isinstance(place, Items) and is_container(place.owner):
-        return place.owner, None
-    return None
+def _is_choosable(place: Place) -> bool:
+    """Whether sides can choose what a place holds."""
+    if isinstance(place, Items):
+        return is_container(place.owner)
+    is_attribute = isinstance(place, (Attribute, ModuleAttribute)) and not place.is_of_python
+    return is_attribute or isinstance(place, (Variable, Cell))
 
 
 def _cells(function: Any) -> Iterator[tuple[str, CellType]]:

@@ -15,12 +15,16 @@ import torch
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.assumptions import amounts
 from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
-from onnxwright.exporter.capture.assumptions.proving import Prover
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.torch_internals import FloorDiv, pytree
+from onnxwright.exporter.torch_internals import (
+    FloorDiv,
+    pytree,
+    size_functions,
+    values_of_sizes,
+)
 
 # What Python computes sizes with.
 _ARITHMETIC = ("add", "sub", "mul", "neg")
@@ -31,11 +35,11 @@ _SLICES = (torch.ops.aten.slice, torch.ops.aten.slice.Tensor)
 class Sides(Protocol):
     """The sides of decisions that run now."""
 
-    prover: Prover
     path: list[Any]
 
-    def known(self, condition: Any) -> bool | None:
-        """Whether a condition holds at all sizes of these sides."""
+    @property
+    def facts(self) -> Facts:
+        """What is known of the sizes of these sides."""
         ...
 
 
@@ -92,7 +96,7 @@ class Amounts:
         if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
             return None
         for condition in self.sides.path:
-            found = amounts.general(expression, condition, self.sides.prover)
+            found = general(expression, condition)
             if found is not None:
                 with self.inside():
                     made = _as_number(found, number.shape_env)
@@ -162,13 +166,13 @@ class Arguments(CallHandler):
         of, length = _expression(bound), _expression(size)
         if not of.free_symbols and not length.free_symbols:
             return bound
-        known, always = self.found.sides.known, self.found.sides.prover.answer
+        known, always = self.found.sides.facts, Facts()
         with self.found.inside():
-            if known(of >= 0) is True:
-                return bound if always(of <= length) is True else torch.sym_min(bound, size)
-            if known(of < 0) is True:
+            if known.proves(of >= 0):
+                return bound if always.proves(of <= length) else torch.sym_min(bound, size)
+            if known.proves(of < 0):
                 found = size + bound
-                return found if always(length + of >= 0) is True else torch.sym_max(found, 0)
+                return found if always.proves(length + of >= 0) else torch.sym_max(found, 0)
         return bound
 
 
@@ -188,7 +192,7 @@ def _as_number(expression: Any, environment: Any) -> Any:
     if expression.is_Integer:
         return int(expression)
     if expression.is_Symbol:
-        hint = int(environment.backed_var_to_val[expression])
+        hint = int(values_of_sizes(environment)[expression])
         return environment.create_symintnode(expression, hint=hint)
     operands = [_as_number(a, environment) for a in expression.args]
     name = type(expression).__name__
@@ -214,3 +218,63 @@ _OPERATIONS: Mapping[str, Callable[[list[Any]], Any]] = {
     "Add": lambda operands: _folded(lambda a, b: a + b, operands),
     "Mul": lambda operands: _folded(lambda a, b: a * b, operands),
 }
+
+
+def general(expression: Any, condition: Any) -> Any:
+    """The form of an amount that changes nothing where a condition does not hold.
+
+    Where `n % 4 != 0`, `4 - n % 4` is `(-n) % 4`, which is 0 elsewhere; where `n < 8`, `8 - n` is
+    `max(0, 8 - n)`.
+
+    Args:
+        expression: a sympy expression of torch's symbols.
+        condition: what holds where the amount is used.
+
+    Returns:
+        The form; None where there is none that is known, or it is the expression itself.
+
+    Example:
+        >>> from torch.utils._sympy.functions import PythonMod
+        >>> n = sympy.Symbol("n", integer=True, positive=True)
+        >>> general(4 - PythonMod(n, 4), sympy.Ne(PythonMod(n, 4), 0))
+        PythonMod(-n, 4)
+        >>> general(8 - n, n < 8)
+        Max(0, 8 - n)
+    """
+    if not expression.free_symbols & condition.free_symbols:
+        return None
+    for found in (*_rounded(expression), *_limited(expression, condition)):
+        if found != expression and Facts().verdict(sympy.Eq(found, expression)) is None:
+            if Facts((condition,)).proves(sympy.Eq(found, expression)):
+                return found
+    return None
+
+
+def _rounded(expression: Any) -> Iterator[Any]:
+    """Sums in which `w - n % w` stands, or `n // w + 1`."""
+    for part in expression.atoms(sympy.Function):
+        if type(part).__name__ not in ("Mod", "PythonMod", "FloorDiv"):
+            continue
+        number, modulus = part.args
+        if not modulus.is_Integer or modulus <= 1:
+            continue
+        whole = expression.expand()
+        factor, constant = whole.coeff(part), whole.as_coeff_Add()[0]
+        if not factor.is_Integer or factor == 0:
+            continue
+        if isinstance(part, FloorDiv) and constant >= factor > 0:
+            # `(n // w + 1) * w`
+            yield whole + factor * (FloorDiv(number + modulus - 1, modulus) - part - 1)
+        elif not isinstance(part, FloorDiv) and factor < 0 and constant >= -factor * modulus:
+            rest = size_functions.PythonMod(-number, modulus)
+            yield whole - factor * (part - modulus + rest)
+
+
+def _limited(expression: Any, condition: Any) -> Iterator[Any]:
+    """A difference that is above 0 by the condition."""
+    if isinstance(condition, sympy.core.relational.Relational):
+        difference = condition.lhs - condition.rhs
+        for amount in (difference, -difference):
+            rest = sympy.expand(expression - amount)
+            if rest.is_Integer and abs(rest) <= 1:
+                yield size_functions.Max(0, expression)

@@ -22,10 +22,9 @@ from onnxwright.exporter.capture.assumptions.decisions import (
     Decision,
     recorded_now,
 )
-from onnxwright.exporter.capture.assumptions.fitting import fitting
+from onnxwright.exporter.capture.assumptions.examples import at_size, fitting, value_of
+from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
-from onnxwright.exporter.capture.assumptions.proving import Prover
-from onnxwright.exporter.capture.assumptions.size_functions import value_of
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.source.facts import forget_answers
@@ -35,7 +34,7 @@ from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open, own_range
 from onnxwright.exporter.capture.source.torch_sizes import Known
 from onnxwright.exporter.places import is_of_user
-from onnxwright.exporter.torch_internals import ValueRanges
+from onnxwright.exporter.torch_internals import ValueRanges, values_of_sizes
 
 # Decisions that stand in sides of others: each is traced for both sides of these.
 _DEEPEST = 3
@@ -58,7 +57,6 @@ class SizeDecisions:
     """Decisions by sizes of one capture.
 
     Fields:
-        prover: knows what holds at all sizes.
         path: the conditions of the sides that run now.
         made: the decisions that are exported for both sides.
         guarded: the lines whose sides cannot be joined.
@@ -67,7 +65,6 @@ class SizeDecisions:
         empty: those that are 0.
     """
 
-    prover: Prover = field(default_factory=Prover)
     path: list[Any] = field(default_factory=list)
     made: list[SizeDecision] = field(default_factory=list)
     guarded: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -77,19 +74,14 @@ class SizeDecisions:
     _moved: int = 0
     _hints: dict[Any, Any] = field(default_factory=dict)
 
-    def where(self) -> Any:
-        """What holds on the sides that run now."""
-        return sympy.And(*self.path)
+    @property
+    def facts(self) -> Facts:
+        """What is known of the sizes of the sides that run now."""
+        return Facts(tuple(self.path))
 
-    def known(self, condition: Any) -> bool | None:
-        """Whether a condition holds at all sizes of the sides that run now."""
-        found = self.prover.answer(condition)
-        if found is None and self.path:
-            if self.prover.holds_where(condition, self.where()):
-                return True
-            if self.prover.holds_where(sympy.Not(condition), self.where()):
-                return False
-        return found
+    def is_certain(self, condition: Any, env: Any) -> bool:
+        """Whether a condition holds at all sizes of these sides that the user's lines allow."""
+        return self.facts.given(*_stated(env, condition)).proves(condition)
 
     def is_filled(self, symbol: Any) -> bool:
         """Whether a size is not 0 on the sides that run now.
@@ -107,10 +99,10 @@ class SizeDecisions:
 
     def below(self, condition: Any) -> Any:
         """A condition that was asked now, as one of all sizes; None where it says nothing."""
-        if self.known(condition) is True:
+        if self.facts.proves(condition):
             symbol = self._differs_at_zero(condition)
             return None if symbol is None else sympy.Ge(symbol, 1, evaluate=False)
-        return sympy.Or(sympy.Not(self.where()), condition) if self.path else condition
+        return sympy.Or(sympy.Not(sympy.And(*self.path)), condition) if self.path else condition
 
     def _differs_at_zero(self, condition: Any) -> Any:
         """The size that makes a condition false where it is 0, on a side that is taken for 0, too.
@@ -119,30 +111,22 @@ class SizeDecisions:
             condition: of torch's symbols; it holds on the sides that run now.
         """
         for symbol in condition.free_symbols if self.path else ():
-            symbols = condition.free_symbols.union(*(one.free_symbols for one in self.path))
-            sizes = {str(s): int(s != symbol) for s in symbols}
-            if symbol not in self.filled and all(value_of(one, sizes) for one in self.path):
-                if value_of(condition, sizes) is False:
+            is_taken = all(at_size(one, symbol, others=1) for one in self.path)
+            if symbol not in self.filled and is_taken:
+                if at_size(condition, symbol, others=1) is False:
                     return symbol
         return None
 
     def sizes_of(self, env: Any, condition: Any) -> dict[str, int] | None:
         """Sizes at which a condition holds, beside those around it; None if none are found."""
         now, ranges = {}, {}
-        for symbol, value in env.backed_var_to_val.items():
+        for symbol, value in values_of_sizes(env).items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
                 known = own_range(env.var_to_range[symbol])
                 high = int(known.upper) if known.upper.is_Integer else None
                 ranges[str(symbol)] = int(known.lower), high
-        involved = condition.free_symbols
-        # Guards by operators, about the layout of memory, do not limit the sizes.
-        others = [
-            g.expr for g in env.guards
-            if g.expr.free_symbols & involved and not free_unbacked_symbols(g.expr)
-            and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
-        ]  # fmt: skip
-        found = fitting([condition, *self.path, *others], now, ranges)
+        found = fitting([condition, *self.path, *_stated(env, condition)], now, ranges)
         if found is None:
             return None
         for symbol, other in env.replacements.items():
@@ -194,16 +178,16 @@ class SizeDecisions:
     def _check(self, guards: list[Any]) -> None:
         """Refuse a side that made a number of a size: it is of one size only."""
         for guard in guards:
-            if is_fixed_value(guard) and self.known(guard.expr) is not True:
+            if is_fixed_value(guard) and not self.facts.proves(guard.expr):
                 raise FixedSizeError(str(guard.expr))
 
     def _give(self, env: Any, sizes: Mapping[Any, Any]) -> None:
         self._moved = next(_MOVES)
         self._hints.clear()
-        for symbol in env.backed_var_to_val:
+        for symbol in values_of_sizes(env):
             if str(symbol) in sizes:
-                env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
-        forget_answers(env)
+                values_of_sizes(env)[symbol] = sympy.Integer(sizes[str(symbol)])
+        forget_answers(env, replaced=False)
 
     def _set_ones(self, env: Any) -> bool:
         """Let torch know the sizes that are 1 on this side: it takes sizes for 2 or more.
@@ -211,13 +195,13 @@ class SizeDecisions:
         Returns:
             Whether there are some.
         """
-        values = env.backed_var_to_val.items()
+        values = values_of_sizes(env).items()
         ones = [s for s, value in values if value == 1 and env.var_to_range[s].lower >= 2]
         for symbol in ones:
-            if not self.prover.holds_where(sympy.Eq(symbol, 1), self.where()):
+            if not self.facts.proves(sympy.Eq(symbol, 1)):
                 raise NoSizesError(f"{symbol} is 1 or more")
             env.var_to_range[symbol] = ValueRanges(1, 1)
-        forget_answers(env)
+        forget_answers(env, replaced=False)
         return bool(ones)
 
     def hint(self, node: Any) -> Any:
@@ -235,7 +219,7 @@ class SizeDecisions:
         expression = node.expr
         key = expression, type(own)
         if key not in self._hints:
-            values = node.shape_env.backed_var_to_val
+            values = values_of_sizes(node.shape_env)
             found = value_of(
                 expression, {str(s): values[s] for s in expression.free_symbols if s in values}
             )
@@ -261,11 +245,10 @@ class SizeDecisions:
         condition = self.choosing[-1]
         if condition is None:
             return None
-        where = sympy.And(condition, *self.path), sympy.And(sympy.Not(condition), *self.path)
+        then, orelse = self.facts.given(condition), self.facts.given(sympy.Not(condition))
 
         def is_both(size: Any) -> bool:
-            equal = sympy.Eq(size, left), sympy.Eq(size, right)
-            return all(map(self.prover.holds_where, equal, where))
+            return then.proves(sympy.Eq(size, left)) and orelse.proves(sympy.Eq(size, right))
 
         if is_both(left):
             return one
@@ -328,8 +311,7 @@ class SizeSides:
 
     def proves_where(self, side: bool) -> Any:
         """What says whether a condition holds at all sizes of a side."""
-        where = sympy.And(self.conditions[side], *self.sizes.path)
-        return lambda condition: self.sizes.prover.holds_where(condition, where)
+        return self.sizes.facts.given(self.conditions[side]).proves
 
     def record(self, side: bool | None) -> None:
         """Remember the decision.
@@ -357,7 +339,7 @@ class EmptySides(SizeSides):
         self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
         (self.symbol,) = decision.expression.free_symbols
         self.conditions = dict.fromkeys((True, False), decision.expression)
-        now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
+        now = {str(s): int(v) for s, v in values_of_sizes(env).items() if v.is_Integer}
         self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
 
     @contextmanager
@@ -392,6 +374,18 @@ class EmptySides(SizeSides):
         if recorded is not None:
             recorded.remove(self.decision)
         super().record(side)
+
+
+def _stated(env: Any, condition: Any) -> list[Any]:
+    """The guards about sizes of a condition that the user's lines made.
+
+    Those by operators, about the layout of memory, do not limit the sizes.
+    """
+    return [
+        g.expr for g in env.guards
+        if g.expr.free_symbols & condition.free_symbols and not free_unbacked_symbols(g.expr)
+        and is_of_user(str(getattr(g.sloc.framework_loc, "filename", "")))
+    ]  # fmt: skip
 
 
 def _expression(size: Any) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.assumptions.decisions import Decision, if_empty
 from onnxwright.exporter.capture.source.session import current
@@ -66,7 +67,24 @@ def is_open(test: Any) -> bool:
     ranges = tuple((s, own_range(known)) for s, known in env.var_to_range.items())
     if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
-    return session.sizes.known(condition) is None
+    return session.sizes.facts.verdict(condition) is None
+
+
+def is_certain(test: Any) -> bool:
+    """Whether a test holds at all sizes: torch narrows their ranges for layouts of memory."""
+    condition, session = condition_of(test), current()
+    if condition is None or session is None:
+        return bool(statically_known_true(test))
+    return bool(session.sizes.is_certain(condition, test.node.shape_env))
+
+
+def supposing(test: Any) -> AbstractContextManager[Any]:
+    """In this context, a test about sizes holds."""
+    condition, session = condition_of(test), current()
+    if condition is None or session is None:
+        return nullcontext()
+    found: AbstractContextManager[Any] = session.sizes.supposing(condition)
+    return found
 
 
 def own_range(known: Any) -> Any:

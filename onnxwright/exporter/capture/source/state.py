@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CellType
-from typing import Any, ClassVar, Union
+from typing import Any
 
-from onnxwright.exporter.capture.control.functions import setter_of
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Attribute,
     Cell,
     Items,
+    ModuleAttribute,
+    Place,
     Variable,
-    attribute,
-    is_container,
 )
-from onnxwright.exporter.capture.control.places import Place as StorePlace
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.source.holding import items_of
 from onnxwright.exporter.capture.source.one_sided import note_one_sided
 
 
@@ -34,14 +28,6 @@ class _Unset:
 
 UNSET = _Unset()
 Branch = Callable[[], None]
-
-
-Place = tuple[Any, Union[str, None]]
-"""An object and its attribute; None for the items of a container."""
-
-
-def _itself(place: Place) -> Place:
-    return place
 
 
 @dataclass
@@ -65,8 +51,6 @@ class State:
         live: those that are read after it; of a loop, those that are carried.
         getters: read them.
         setter: binds them all.
-        places: attributes and containers that a branch may change, as `(owner, attribute)`.
-        after: of a loop, the names that are read after it.
         read: of a loop, the names whose value an iteration takes from the one before.
         augmented: those of them that `+=` binds, which changes a tensor in place.
     """
@@ -77,72 +61,51 @@ class State:
         live: Sequence[str],
         getters: Sequence[Callable[[], Any]],
         setter: Callable[[Sequence[Any]], None],
-        places: Sequence[Callable[[], Place]],
-        after: Sequence[str] | None = None,
         read: Sequence[str] | None = None,
         augmented: Sequence[str] = (),
     ) -> None:
         self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
-        self.places, self.after = places, after
         self.taken, self.augmented = self.live if read is None else set(read), set(augmented)
+        # The places that branches wrote to: they are slots, after the variables.
         self._found: list[Place] = []
-        self._called: list[Place] = []
-
-    def open(self) -> list[Slot]:
-        """Find the places that exist now.
-
-        Returns:
-            All slots: variables, then attributes and containers.
-        """
-        self._found = []
-        for place in self.places:
-            try:
-                owner, name = place()
-            except (NameError, AttributeError, LookupError, TypeError):
-                continue
-            if name is None and not is_container(owner):
-                continue
-            if hasattr(type(owner), "_ow_parts") or (name and setter_of(owner, name) is not None):
-                continue  # what a candidate, or the user's function, writes to is seen there
-            if not self.has(owner, name):
-                self._found.append((owner, name))
-        return self.slots()
 
     def slots(self) -> list[Slot]:
-        """All slots, with the places that were found."""
+        """All slots: variables, then the places that were found."""
         slots = [Slot(n, n in self.live) for n in self.names]
-        for owner, name in self._found:
-            label = f"{type(owner).__name__}.{name}" if name else f"the {type(owner).__name__}"
-            slots.append(Slot(label, True))
+        for place in self._found:
+            kind, name = type(place.owner).__name__, place.name
+            label = f"{kind}.{name}" if isinstance(place, (Attribute, ModuleAttribute)) else name
+            slots.append(Slot(label or f"the {kind}", True))
         return slots
 
     def add(self, places: Sequence[Place]) -> list[Any]:
-        """Know of more places, which functions that a branch calls change.
+        """Know of more places, which a branch wrote to.
 
         Args:
-            places: they follow the places of before.
+            places: those that are not slots yet.
 
         Returns:
             What they hold.
         """
-        new = [place for place in places if not self.has(*place)]
-        self.places = (*self.places, *(functools.partial(_itself, place) for place in places))
-        self._called += places
-        self._found += new
-        return [value_at(owner, name) for owner, name in new]
+        self._found += places
+        return [value_at(place) for place in places]
 
     def is_taken(self, n: int) -> bool:
         """Whether an iteration may use what a slot had after the iteration before."""
         return n >= len(self.names) or self.names[n] in self.taken
 
-    def has(self, owner: Any, name: str | None) -> bool:
+    def has(self, place: Place) -> bool:
         """Whether a place is one of the slots."""
-        return any(o is owner and n == name for o, n in self._found)
+        return any(place.key == one.key for one in self._found)
 
-    def is_of_a_call(self, n: int) -> bool:
-        """Whether only a function that is called changes a slot."""
-        place = self._found[n - len(self.names)] if n >= len(self.names) else None
-        return any(o is place[0] and m == place[1] for o, m in self._called) if place else False
+    def place(self, n: int) -> Place | None:
+        """The place of a slot; None for variables."""
+        return self._found[n - len(self.names)] if n >= len(self.names) else None
+
+    def owner(self, n: int) -> Any:
+        """The container of a slot; None for other slots."""
+        place = self.place(n)
+        return place.owner if isinstance(place, Items) else None
 
     def note_one_sided(self, n: int) -> None:
         """Remember an attribute that one side of a decision, or an iteration, alone sets.
@@ -150,9 +113,9 @@ class State:
         Args:
             n: the slot; nothing is done for variables and containers.
         """
-        owner, name = self.place(n)
-        if owner is not None and name is not None:
-            note_one_sided(owner, name)
+        place = self.place(n)
+        if place is not None and place.name is not None:
+            note_one_sided(place.owner, place.name)
 
     def fails_unset(self, n: int) -> bool:
         """Whether a read of a slot fails where the slot is not set.
@@ -161,23 +124,12 @@ class State:
         container, or of an attribute that its class has, too, would be that of one side alone.
 
         Args:
-            n: the slot, of an attribute, a variable of a closure or a container.
+            n: the slot.
         """
-        owner, name = self._found[n - len(self.names)]
-        return isinstance(owner, CellType) or (name is not None and not hasattr(type(owner), name))
-
-    def place(self, n: int) -> tuple[Any, str | None]:
-        """The object and the attribute of a slot; None and nothing for variables."""
-        return self._found[n - len(self.names)] if n >= len(self.names) else (None, "")
-
-    def owner(self, n: int) -> Any:
-        """The container of a slot; None for other slots."""
-        owner, name = self.place(n)
-        return owner if name is None else None
-
-    def owns(self, container: Any) -> bool:
-        """Whether a container is one of the slots."""
-        return self.has(container, None)
+        place = self.place(n)
+        if isinstance(place, (Attribute, ModuleAttribute)):
+            return not hasattr(type(place.owner), str(place.name))
+        return isinstance(place, (Cell, Variable))
 
     def read(self) -> list[Any]:
         """The values of all slots."""
@@ -187,38 +139,43 @@ class State:
                 values.append(getter())
             except NameError:
                 values.append(UNSET)
-        return values + [value_at(owner, name) for owner, name in self._found]
+        return values + [value_at(place) for place in self._found]
 
     def contents(self, values: Sequence[Any]) -> dict[tuple[int, str | None], Any]:
         """What attributes and containers hold in the values of all slots, by their identity."""
         found = zip(self._found, values[len(self.names) :])
-        return {(id(owner), name): value for (owner, name), value in found}
+        return {(id(place.owner), place.name): value for place, value in found}
 
     def write(self, values: Sequence[Any]) -> None:
         """Give all slots values."""
         store = current()
         self.setter(values)
-        for (owner, name), value in zip(self._found, values[len(self.names) :]):
-            place = store_place(owner, name)
+        for place, value in zip(self._found, values[len(self.names) :]):
             if store is not None:
                 store.log(place)
-            if name is None:
-                place.put(value)
-            elif isinstance(place, Attribute):
+            if isinstance(place, ModuleAttribute):
+                _set(place.owner, str(place.name), value)
+            else:
                 place.put(MISSING if value is UNSET else value)  # not by the user's `__setattr__`
-            elif value is UNSET:
-                if hasattr(owner, name):
-                    delattr(owner, name)
-            elif getattr(owner, name, UNSET) is not value or name in getattr(owner, "_buffers", ()):
-                # Torch remembers the node that was assigned to a buffer last.
-                setattr(owner, name, value)
 
 
-def value_at(owner: Any, name: str | None) -> Any:
-    """What an attribute holds, `UNSET` without a value; the items of a container."""
-    if name is None:
-        return items_of(owner)
-    return getattr(owner, name, UNSET) if _is_stored(owner, name) else UNSET
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Give a module an attribute, or none."""
+    if value is UNSET:
+        if hasattr(owner, name):
+            delattr(owner, name)
+    elif getattr(owner, name, UNSET) is not value or name in owner._buffers:
+        # Torch remembers the node that was assigned to a buffer last.
+        setattr(owner, name, value)
+
+
+def value_at(place: Place) -> Any:
+    """What a read of a place gives: an attribute may be that of the class; `UNSET` for nothing."""
+    if isinstance(place, (Attribute, ModuleAttribute)):
+        owner, name = place.owner, str(place.name)
+        return getattr(owner, name, UNSET) if _is_stored(owner, name) else UNSET
+    value = place.read()
+    return UNSET if value is MISSING else value
 
 
 def _is_stored(owner: Any, name: str) -> bool:
@@ -227,33 +184,6 @@ def _is_stored(owner: Any, name: str) -> bool:
     if name in own or hasattr(owner if isinstance(owner, type) else type(owner), name):
         return True
     return any(name in (own.get(n) or ()) for n in ("_parameters", "_buffers", "_modules"))
-
-
-class Globals:
-    """The globals of a file, as attributes."""
-
-    known: ClassVar[weakref.WeakValueDictionary[int, Globals]] = weakref.WeakValueDictionary()
-
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.__dict__ = names
-
-    @classmethod
-    def of(cls, names: dict[str, Any]) -> Globals:
-        """One object for each file."""
-        found = cls.known.get(id(names))
-        if found is None or vars(found) is not names:
-            found = cls(names)
-            cls.known[id(names)] = found
-        return found
-
-
-def store_place(owner: Any, name: str | None) -> StorePlace:
-    """A place as the store knows it."""
-    if name is None:
-        return Items(owner)
-    if isinstance(owner, Globals):
-        return Variable(vars(owner), name)
-    return Cell(owner, None) if isinstance(owner, CellType) else attribute(owner, name)
 
 
 def result_of(
@@ -276,6 +206,6 @@ def result_of(
         box[0] = value
 
     names = ("the value",)
-    state = State(names, names, (lambda: box[0],), lambda values: put(values[0]), ())
+    state = State(names, names, (lambda: box[0],), lambda values: put(values[0]))
     decide(lambda: put(then()), lambda: put(orelse()), state)
     return box[0]

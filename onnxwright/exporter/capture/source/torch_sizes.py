@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -11,6 +12,8 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbol
 from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.control import functions
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.source.facts import forget_answers
+from onnxwright.exporter.torch_internals import values_of_sizes
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -21,9 +24,10 @@ class Known:
     def __init__(self, env: Any) -> None:
         self.env = env
         self.count = len(env.guards)
-        self.values = {str(s): v for s, v in env.backed_var_to_val.items() if v.is_Integer}
-        self.ranges = {s: r for s, r in env.var_to_range.items() if s in env.backed_var_to_val}
-        self.replaced = {s: r for s, r in env.replacements.items() if s in env.backed_var_to_val}
+        sizes = values_of_sizes(env)
+        self.values = {str(s): v for s, v in sizes.items() if v.is_Integer}
+        self.ranges = {s: r for s, r in env.var_to_range.items() if s in sizes}
+        self.replaced = {s: r for s, r in env.replacements.items() if s in sizes}
         self.axioms = dict(getattr(env, "axioms", ()))
         self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
 
@@ -35,12 +39,15 @@ class Known:
         """Forget what was learned since."""
         env = self.env
         del env.guards[self.count :]
-        for symbol in env.backed_var_to_val:
+        replaced = False
+        for symbol in values_of_sizes(env):
             if symbol in self.ranges:
                 env.var_to_range[symbol] = self.ranges[symbol]
-            env.replacements.pop(symbol, None)
-            if symbol in self.replaced:
-                env.replacements[symbol] = self.replaced[symbol]
+            if env.replacements.get(symbol) != self.replaced.get(symbol):
+                replaced = True
+                env.replacements.pop(symbol, None)
+                if symbol in self.replaced:
+                    env.replacements[symbol] = self.replaced[symbol]
         if hasattr(env, "axioms"):
             env.axioms = {
                 e: holds for e, holds in env.axioms.items()
@@ -49,8 +56,10 @@ class Known:
         if hasattr(env, "divisible"):
             kept = [d for d in env.divisible if d in self.divisible or free_unbacked_symbols(d)]
             env.divisible = type(env.divisible)(dict.fromkeys(kept))
+        forget_answers(env, replaced=replaced)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _is_provable(condition: Any) -> bool:
     """Whether a condition is one of sizes for which a proof is tried."""
     # A symbol of sympy is a Boolean, too: torch asks for the number.
@@ -75,9 +84,9 @@ def decide_sizes(sizes: Any, changes: Changes, _: Any) -> None:
     evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
 
     def known(condition: Any) -> bool | None:
-        if not _is_provable(condition):
+        if condition is sympy.true or condition is sympy.false or not _is_provable(condition):
             return None
-        found: bool | None = sizes.known(condition)
+        found: bool | None = sizes.facts.verdict(condition)
         return found
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
