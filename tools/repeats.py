@@ -89,7 +89,9 @@ def repeats(tests: Sequence[Measured], least: float) -> list[str]:
         >>> repeats([Measured(n, 1, b) for n, b in zip(names, (first, second, first))], 0.2)
         ['t.py::t[a]']
     """
-    count = np.sum([test.blocks for test in tests], axis=0, dtype=np.int32)
+    count = np.zeros(max((len(test.blocks) for test in tests), default=0), dtype=np.int32)
+    for test in tests:
+        count += test.blocks
     left = Counter(test.table for test in tests)
     fewest = {table: -(-n // 4) for table, n in left.items()}
     found = []
