@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m tools.repeats")
     parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--seconds", type=float, default=0.15, help="what a case has to take")
+    parser.add_argument("--seconds", type=float, default=0.1, help="what a case has to take")
     parser.add_argument("--keep", action="store_true", help="keep the lines of the list")
     given = parser.parse_args(arguments)
     tests = read(given.files)
