@@ -24,9 +24,10 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "repeats.txt"
-# Each case is the proof of one operator or rule, whichever lines it shares with others.
+# Each case is the proof of one operator, error or rule, whichever lines it shares with others.
 WHOLE = (
     "tests/atenlib/test_opinfo.py",
+    "tests/converter/test_errors.py",
     "tests/exporter/test_every_operator.py",
     "tests/optimizer/test_library.py",
 )
