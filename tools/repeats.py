@@ -24,11 +24,13 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "repeats.txt"
-# Each case is the proof of one operator, error or rule, whichever lines it shares with others.
+# Each case is the proof of one operator, error, rule, network or limit, whichever lines it shares.
 WHOLE = (
     "tests/atenlib/test_opinfo.py",
+    "tests/converter/test_depth.py",
     "tests/converter/test_errors.py",
     "tests/exporter/test_every_operator.py",
+    "tests/exporter/test_networks.py",
     "tests/optimizer/test_library.py",
 )
 
