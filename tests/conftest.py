@@ -128,6 +128,8 @@ def _leave_shares(items: Sequence[pytest.Item], first: int) -> None:
 FAST = "not slow and not full"
 FULL = frozenset((ROOT / "tests" / "full.txt").read_text(encoding="utf-8").split())
 
+REPEATS = frozenset((ROOT / "tests" / "repeats.txt").read_text(encoding="utf-8").splitlines())
+
 
 # Files whose single tests take longest.
 LONG = ("tests/test_site.py", "tests/typing/test_checkers.py")
@@ -147,13 +149,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what the quick loop leaves out; skip what cannot hold with the oldest dependencies."""
-    _leave_shares(items, config.getoption("--share"))
+    """Mark what the default run and the quick loop leave out, and skip what is too new."""
+    first = config.getoption("--share")
+    _leave_shares(items, first)
     # A worker that ends with one of these leaves the other one without work.
     items.sort(key=lambda item: _in_repository(item.path) not in LONG)
     for item in items:
         if _in_repository(item.path) in FULL:
             item.add_marker(pytest.mark.full)
+        if not first and item.nodeid in REPEATS:  # which is about the cases that 0 takes
+            item.add_marker(pytest.mark.slow)
         reason = limit_of(item.nodeid)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))

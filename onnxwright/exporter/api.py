@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import Names
+from onnxwright.exporter.torch_lock import shapes_computed_anew
 from onnxwright.exporter.translate.building import Settings, build
 from onnxwright.exporter.translate.lowerings import Lowerings
 from onnxwright.opset import DEFAULT_OPSET_VERSION
@@ -173,18 +175,19 @@ def export(
     checks.modules(export_modules_as_functions)
     recorded = Report(opset_version, target, versions=recording.versions())
     with recording.report_on_exit(recorded, report), progress.step("export"):
-        # What the model sets of context variables ends with the capture.
-        captured = copy_context().run(
-            capture_model,
-            model,
-            tuple(args),
-            dict(kwargs or {}),
-            dynamic_shapes,
-            capture,
-            recorded,
-            strict=strict,
-            assume=assume,
-        )
+        with shapes_computed_anew() if dynamic_shapes else nullcontext():
+            # What the model sets of context variables ends with the capture.
+            captured = copy_context().run(
+                capture_model,
+                model,
+                tuple(args),
+                dict(kwargs or {}),
+                dynamic_shapes,
+                capture,
+                recorded,
+                strict=strict,
+                assume=assume,
+            )
         settings = Settings(
             max(opset_version, checks.OLDEST_WRITTEN),
             Lowerings(custom_translation_table, fallback),

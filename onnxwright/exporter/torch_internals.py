@@ -37,6 +37,7 @@ PRIVATE: dict[str, str] = {
     "torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex": (
         "indexing by tensors in the functions of flex_attention"
     ),
+    "torch._dynamo.config": "what PyTorch keeps of the shape rules of operators",
     "torch._dynamo.backends.common.aot_autograd": "the backend of torch.compile",
     "torch._dynamo.symbolic_convert.compare_op_handlers": "`ok is True` in a strict capture",
     "torch._dynamo.variables.torch": "`is_in_onnx_export` in a strict capture",

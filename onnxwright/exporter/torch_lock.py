@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+from collections.abc import Iterator
+
+from torch._dynamo import config
 
 TORCH_LOCK = threading.RLock()
 """Held while torch is patched, traces, or functionalizes: these change global state of torch, and
@@ -18,3 +22,14 @@ if hasattr(os, "register_at_fork"):  # not on Windows
         after_in_parent=TORCH_LOCK.release,
         after_in_child=TORCH_LOCK.release,
     )
+
+
+@contextlib.contextmanager
+def shapes_computed_anew() -> Iterator[None]:
+    """Captures in it keep no results of the shape rules of operators.
+
+    PyTorch keeps them by the sizes of the inputs.  Where those are expressions, making and
+    comparing the keys takes longer than the rules.
+    """
+    with TORCH_LOCK, config.patch(fake_tensor_cache_enabled=False):
+        yield

@@ -281,7 +281,7 @@ _TABLES: dict[str, tuple[Callable[[Any], Made], dict[str, _Row]]] = {
                        _TWO_LAYERS | {"max_position_embeddings": 64}),
     }),
 }  # fmt: skip
-_DEFAULT = ("bert", "llama", "gpt2", "t5", "vit", "wav2vec2", "mamba", "mixtral")
+_DEFAULT = ("bert", "llama", "t5", "vit", "wav2vec2", "mamba", "mixtral")
 
 
 def _maker(inputs: Callable[[Any], Made], row: _Row) -> Callable[[], Made]:

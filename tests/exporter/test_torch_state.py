@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo import config
 from torch._subclasses import fake_impls
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.proxy import TracerBase
 
 import onnxwright as ow
@@ -26,6 +28,7 @@ def state() -> dict[str, Any]:
     found["frames"] = TracerBase._filter_traceback_frames
     found["distributions"] = torch.distributions.Distribution._validate_args
     found["exporting"] = (torch.onnx.is_in_onnx_export(), torch.compiler.is_exporting())
+    found["cache"] = config.fake_tensor_cache_enabled
     found["stderr"] = sys.stderr
     found["logging"] = [
         (name, tuple(logging.getLogger(name).handlers), logging.getLogger(name).propagate)
@@ -115,3 +118,16 @@ def test_the_branch_for_exports_is_captured(capture: str) -> None:
     """As torch.onnx.export has it: both questions are answered with yes."""
     program = ow.export(Asks(), (torch.ones(2),), capture=capture)
     assert torch.equal(program(torch.zeros(2)), torch.full((2,), 11.0))
+
+
+def test_shapes_of_dynamic_programs_are_not_kept() -> None:
+    """Keys of expressions take longer to make than the shapes."""
+    x, dynamic = torch.randn(3, 4), {"dynamic_shapes": ({0: torch.export.Dim.DYNAMIC},)}
+
+    def looked_up(**options: Any) -> int:
+        before = FakeTensorMode.cache_hits + FakeTensorMode.cache_misses
+        ow.export(torch.nn.Linear(4, 2), (x,), **options)
+        return FakeTensorMode.cache_hits + FakeTensorMode.cache_misses - before
+
+    assert looked_up(**dynamic) == 0
+    assert looked_up() > 0
