@@ -132,11 +132,12 @@ class _Finder:
 
 
 def _remove(finder: _Finder) -> None:
-    """Take a finder off the list; another thread may have done so."""
-    try:
-        sys.meta_path.remove(finder)
-    except ValueError:
-        return
+    """Take a finder off the list, if it is there.
+
+    A thread that looks for a module goes through the list that was there: where an item of that
+    were removed, it would miss the next finder.
+    """
+    sys.meta_path = [one for one in sys.meta_path if one is not finder]
 
 
 def install() -> None:

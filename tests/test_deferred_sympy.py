@@ -129,6 +129,16 @@ PROGRAMS = {
         assert not failed, failed
         assert len(found) == 4 and len(set(found)) == 1, found
     """,
+    "a thread that looks for a module meanwhile misses no finder": """
+        import sys
+        from onnxwright import deferred_sympy
+        finder, others = deferred_sympy._Finder(), list(sys.meta_path)
+        sys.meta_path.insert(0, finder)
+        asked = iter(sys.meta_path)
+        assert next(asked) is finder
+        deferred_sympy._remove(finder)
+        assert list(asked) == others == sys.meta_path
+    """,
     "another library's `__import__`, put there meanwhile, stays": """
         import builtins, sys, types
         import onnxwright

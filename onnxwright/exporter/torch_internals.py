@@ -7,6 +7,8 @@ there is one place to change; a test compares the table with the code.
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch._C import DispatchKey
 from torch._higher_order_ops.flex_attention import math_attention
 from torch._ops import HigherOrderOperator, OpOverload
@@ -107,4 +109,22 @@ __all__ = [
     "pytree",
     "size_functions",
     "tracing",
+    "values_of_sizes",
 ]  # fmt: skip
+
+
+def values_of_sizes(environment: Any) -> dict[Any, Any]:
+    """The values that sizes have in the example; changes of it are changes of PyTorch's.
+
+    Args:
+        environment: torch's environment of sizes.
+
+    Returns:
+        Symbol -> sympy integer.
+
+    Source:
+        ShapeEnv.backed_var_to_val; var_to_val in PyTorch 2.10.
+    """
+    is_new = hasattr(environment, "backed_var_to_val")
+    found: dict[Any, Any] = environment.backed_var_to_val if is_new else environment.var_to_val
+    return found

@@ -112,13 +112,5 @@ def test_a_derived_dimension_follows_from_the_other() -> None:
 def test_a_quotient_that_is_one_in_the_example_is_no_constant(size: int) -> None:
     """Of 4 rows there is one window: torch takes their number for 1, by an operator."""
     program, warned = exported(Windows(), size)
-    x = torch.randn(7, 4)
-    if warned:
-        assert "OW833" in warned[0]
-        assert "n <= 4" in warned[0]
-        with pytest.raises(TypeError, match="n <= 4"):
-            program(x)
-        check(program, Windows(), (1, 2, 3, 4))
-    else:
-        check(program, Windows(), SIZES)
-    assert bool(warned) == (size == 4)
+    assert not warned
+    check(program, Windows(), SIZES)

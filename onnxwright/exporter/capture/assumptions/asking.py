@@ -18,6 +18,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.exporter.capture.assumptions.settled import is_settled
 from onnxwright.exporter.capture.control import number_kinds
 from onnxwright.exporter.places import is_of_user
 
@@ -90,6 +91,16 @@ def _is_between(frame: FrameType) -> bool:
     if file in _BETWEEN or frame.f_code.co_name in _FOLLOWED:
         return True
     return path_in_torch(file) in _ANSWERING
+
+
+def asks_settled(frame: FrameType | None) -> bool:
+    """Whether the rest of the `and` or `or` that asks has one result for both answers.
+
+    Args:
+        frame: where torch is asked.
+    """
+    frame = _asking_frame(frame)
+    return frame is not None and is_settled(frame)
 
 
 def is_comparing(frame: FrameType | None) -> bool:

@@ -18,6 +18,7 @@ from torch.fx.experimental.sym_node import SymNode
 from onnxwright.exporter.capture.assumptions.asking import (
     asking_line,
     asks_layout,
+    asks_settled,
     deciding_line,
     is_comparing,
     is_of_iteration,
@@ -124,8 +125,9 @@ def record_decisions(
             expression = _below_sides(expression if answer else ~expression)
             if place is None or expression is None:
                 return answer
-            inner = bool(file) and not (asked is None and asks_layout(caller))
-            recorded.add(Decision(expression, *place, not place[0], answer, inner, asked))
+            if asked is not None or not asks_settled(caller):
+                inner = bool(file) and not (asked is None and asks_layout(caller))
+                recorded.add(Decision(expression, *place, not place[0], answer, inner, asked))
         return answer
 
     before, _now.recorded = recorded_now(), recorded

@@ -40,7 +40,8 @@ def fitting(
         >>> n = sympy.Symbol("n", integer=True, positive=True)
         >>> fitting([n > 6, sympy.Eq(n % 4, 0)], {"n": 3}, {})
         {'n': 8}
-        >>> fitting([sympy.Eq(n // 8, 500)], {"n": 3}, {})
+        >>> from torch.utils._sympy.functions import FloorDiv
+        >>> fitting([sympy.Eq(FloorDiv(n, 8), 500)], {"n": 3}, {})
         {'n': 4000}
     """
     involved = sorted({str(s) for c in conditions for s in c.free_symbols})

@@ -347,6 +347,7 @@ _ALIASES: tuple[Substitute, ...] = tuple(
         function=function,
         reason="without training the result is the tensor itself: writes to one change the other",
         upstream="`at::dropout` returns its input; the traced operator has a result of its own",
+        last="2.13",
     )
     for target, function in (
         ("torch.nn.functional.dropout", substitutes.dropout),

@@ -93,7 +93,8 @@ def forget_answers(env: Any, *, replaced: bool = True) -> None:
         env: torch's environment of sizes.
         replaced: whether sizes are replaced by others than before: each number asks for it anew.
     """
-    env._replacements_version_counter += replaced
+    if hasattr(env, "_replacements_version_counter"):  # PyTorch 2.10 asks each time
+        env._replacements_version_counter += replaced
     env._version_counter += 1
     for name in dir(type(env)):
         clear = getattr(getattr(type(env), name), "cache_clear", None)

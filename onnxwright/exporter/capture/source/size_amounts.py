@@ -19,7 +19,12 @@ from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.torch_internals import FloorDiv, pytree, size_functions
+from onnxwright.exporter.torch_internals import (
+    FloorDiv,
+    pytree,
+    size_functions,
+    values_of_sizes,
+)
 
 # What Python computes sizes with.
 _ARITHMETIC = ("add", "sub", "mul", "neg")
@@ -187,7 +192,7 @@ def _as_number(expression: Any, environment: Any) -> Any:
     if expression.is_Integer:
         return int(expression)
     if expression.is_Symbol:
-        hint = int(environment.backed_var_to_val[expression])
+        hint = int(values_of_sizes(environment)[expression])
         return environment.create_symintnode(expression, hint=hint)
     operands = [_as_number(a, environment) for a in expression.args]
     name = type(expression).__name__

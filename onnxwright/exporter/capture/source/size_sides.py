@@ -34,7 +34,7 @@ from onnxwright.exporter.capture.source.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.source.size_tests import condition_of, empty_of, is_open, own_range
 from onnxwright.exporter.capture.source.torch_sizes import Known
 from onnxwright.exporter.places import is_of_user
-from onnxwright.exporter.torch_internals import ValueRanges
+from onnxwright.exporter.torch_internals import ValueRanges, values_of_sizes
 
 # Decisions that stand in sides of others: each is traced for both sides of these.
 _DEEPEST = 3
@@ -120,7 +120,7 @@ class SizeDecisions:
     def sizes_of(self, env: Any, condition: Any) -> dict[str, int] | None:
         """Sizes at which a condition holds, beside those around it; None if none are found."""
         now, ranges = {}, {}
-        for symbol, value in env.backed_var_to_val.items():
+        for symbol, value in values_of_sizes(env).items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
                 known = own_range(env.var_to_range[symbol])
@@ -184,9 +184,9 @@ class SizeDecisions:
     def _give(self, env: Any, sizes: Mapping[Any, Any]) -> None:
         self._moved = next(_MOVES)
         self._hints.clear()
-        for symbol in env.backed_var_to_val:
+        for symbol in values_of_sizes(env):
             if str(symbol) in sizes:
-                env.backed_var_to_val[symbol] = sympy.Integer(sizes[str(symbol)])
+                values_of_sizes(env)[symbol] = sympy.Integer(sizes[str(symbol)])
         forget_answers(env, replaced=False)
 
     def _set_ones(self, env: Any) -> bool:
@@ -195,7 +195,7 @@ class SizeDecisions:
         Returns:
             Whether there are some.
         """
-        values = env.backed_var_to_val.items()
+        values = values_of_sizes(env).items()
         ones = [s for s, value in values if value == 1 and env.var_to_range[s].lower >= 2]
         for symbol in ones:
             if not self.facts.proves(sympy.Eq(symbol, 1)):
@@ -219,7 +219,7 @@ class SizeDecisions:
         expression = node.expr
         key = expression, type(own)
         if key not in self._hints:
-            values = node.shape_env.backed_var_to_val
+            values = values_of_sizes(node.shape_env)
             found = value_of(
                 expression, {str(s): values[s] for s in expression.free_symbols if s in values}
             )
@@ -339,7 +339,7 @@ class EmptySides(SizeSides):
         self.sizes, self.env, self.answer, self.decision = sizes, env, answer, decision
         (self.symbol,) = decision.expression.free_symbols
         self.conditions = dict.fromkeys((True, False), decision.expression)
-        now = {str(s): int(v) for s, v in env.backed_var_to_val.items() if v.is_Integer}
+        now = {str(s): int(v) for s, v in values_of_sizes(env).items() if v.is_Integer}
         self.at = {answer: now, not answer: {**now, str(self.symbol): 0}}
 
     @contextmanager

@@ -13,6 +13,7 @@ from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.control import functions
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.source.facts import forget_answers
+from onnxwright.exporter.torch_internals import values_of_sizes
 
 _ORDERS = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
 
@@ -23,9 +24,10 @@ class Known:
     def __init__(self, env: Any) -> None:
         self.env = env
         self.count = len(env.guards)
-        self.values = {str(s): v for s, v in env.backed_var_to_val.items() if v.is_Integer}
-        self.ranges = {s: r for s, r in env.var_to_range.items() if s in env.backed_var_to_val}
-        self.replaced = {s: r for s, r in env.replacements.items() if s in env.backed_var_to_val}
+        sizes = values_of_sizes(env)
+        self.values = {str(s): v for s, v in sizes.items() if v.is_Integer}
+        self.ranges = {s: r for s, r in env.var_to_range.items() if s in sizes}
+        self.replaced = {s: r for s, r in env.replacements.items() if s in sizes}
         self.axioms = dict(getattr(env, "axioms", ()))
         self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
 
@@ -38,7 +40,7 @@ class Known:
         env = self.env
         del env.guards[self.count :]
         replaced = False
-        for symbol in env.backed_var_to_val:
+        for symbol in values_of_sizes(env):
             if symbol in self.ranges:
                 env.var_to_range[symbol] = self.ranges[symbol]
             if env.replacements.get(symbol) != self.replaced.get(symbol):

@@ -1,0 +1,131 @@
+"""Conditions on sizes in an `and` or `or` that another operand settles: they decide nothing.
+
+`n > 1 and mask is None and causal` is False for all sizes where `causal` is False.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import torch
+
+from onnxwright.exporter.capture.assumptions.demands import statement_at
+
+_PLAIN = (bool, int, float, str, bytes, type(None), torch.Tensor)
+# Functions that only say how a program runs, the same for all sizes.
+_MODES = ("is_compiling", "is_exporting", "is_torchdynamo_compiling", "is_torchdynamo_exporting",
+          "is_grad_enabled", "is_tracing", "is_scripting")  # fmt: skip
+
+
+class _UnknownError(Exception):
+    """An operand whose value cannot be read without a side effect."""
+
+
+def is_settled(frame: FrameType | None) -> bool:
+    """Whether the condition that a frame asks now makes no difference for the line.
+
+    The line is `x = a and b`, `return a and b`, or such a test, one operand is a comparison, and
+    the operands after it give a constant truth value: that of the whole for each answer.
+
+    Args:
+        frame: of the function that asks for the truth of a condition on sizes.
+    """
+    if frame is None:
+        return False
+    found = statement_at(frame.f_code.co_filename, frame.f_lineno)
+    value = getattr(found, "test", None) or getattr(found, "value", None)
+    if not isinstance(value, ast.BoolOp) or isinstance(found, (ast.Expr, ast.AugAssign)):
+        return False
+    asked = [n for n, operand in enumerate(value.values) if not _is_known(operand, frame)]
+    if len(asked) != 1 or not isinstance(value.values[asked[0]], ast.Compare):
+        return False
+    stop = isinstance(value.op, ast.Or)
+    for operand in value.values[asked[0] + 1 :]:
+        known = _value(operand, frame)
+        if isinstance(known, torch.Tensor):
+            return False
+        if bool(known) is stop:
+            return known is stop
+    return False
+
+
+def _is_known(operand: ast.expr, frame: FrameType) -> bool:
+    try:
+        _value(operand, frame)
+    except _UnknownError:
+        return False
+    return True
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """The value of an operand that has no side effect and follows from no size."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return _plain(_named(node.id, frame))
+    if isinstance(node, ast.Attribute):
+        return _plain(_attribute(node, frame))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        operand = _value(node.operand, frame)
+        if not isinstance(operand, torch.Tensor):
+            return not operand
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            same = _value(node.left, frame) is _value(node.comparators[0], frame)
+            return same is isinstance(node.ops[0], ast.Is)
+        return _compared(node.ops[0], *(_value(n, frame) for n in (node.left, *node.comparators)))
+    if isinstance(node, ast.Subscript):
+        items, index = _attribute(node.value, frame), _value(node.slice, frame)
+        if type(items) in (list, tuple, torch.Size) and type(index) is int:
+            if -len(items) <= index < len(items):
+                return _plain(items[index])
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        func = node.func
+        called = _named(func.id, frame) if isinstance(func, ast.Name) else _attribute(func, frame)
+        if getattr(called, "__name__", "") in _MODES:
+            return _plain(called())
+    raise _UnknownError
+
+
+def _compared(op: ast.cmpop, left: Any, right: Any) -> bool:
+    """A comparison of two numbers."""
+    if type(op) not in _COMPARISONS or {type(left), type(right)} - {int, float, bool}:
+        raise _UnknownError
+    return bool(_COMPARISONS[type(op)](left, right))
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN or isinstance(value, torch.Tensor):
+        return value
+    raise _UnknownError
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    for names in (frame.f_locals, frame.f_globals, vars(builtins)):
+        if name in names:
+            return names[name]
+    raise _UnknownError
+
+
+def _attribute(node: ast.expr, frame: FrameType) -> Any:
+    """An attribute of a module of Python or of PyTorch that is found without calling anything."""
+    if isinstance(node, ast.Name):
+        return _named(node.id, frame)
+    if not isinstance(node, ast.Attribute):
+        raise _UnknownError
+    owner = _attribute(node.value, frame)
+    names = getattr(owner, "__dict__", {})
+    if node.attr not in names or hasattr(type(owner), node.attr):
+        raise _UnknownError
+    return names[node.attr]
