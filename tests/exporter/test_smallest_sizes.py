@@ -79,3 +79,29 @@ def test_a_slice_of_a_table_is_as_long_as_the_size_by_its_declared_range() -> No
     assert "Min" not in {node.op_type for node in program.model_proto.graph.node}
     x = torch.rand(64, 3)
     torch.testing.assert_close(program(x), x + table)
+
+
+@each(
+    "function",
+    (
+        lambda x, n: x.sum(0) / max(n, 1),
+        lambda x, n: torch.ones(max(1, n * 2)),
+        lambda x, n: x.sum() / max(x.numel(), 1),
+        lambda x, n: x.sum(0) + torch.sym_min(n, 1),
+        lambda x, n: x.sum(0) * abs(n - 1),
+    ),
+)
+def test_an_extreme_that_is_another_one_of_no_rows_is_reported(function: Any) -> None:
+    """PyTorch takes `n` for 1 or more, and `max(n, 1)` for `n`."""
+
+    class Sized(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return function(x, x.shape[0])
+
+    with pytest.warns(ow.OnnxwrightWarning, match="OW833.*`n >= 1`"):
+        program = ow.export(Sized(), (torch.rand(7, 3),), dynamic_shapes=({0: "n"},))
+    for size in (1, 2, 9):
+        x = torch.rand(size, 3)
+        torch.testing.assert_close(program(x), Sized()(x))
+    with pytest.raises(TypeError, match="n >= 1"):
+        program(torch.rand(0, 3))

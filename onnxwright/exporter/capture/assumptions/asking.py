@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,6 +33,8 @@ _REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
 # The files of it that decide for the user, and its function that asks whether a loop goes on.
 _DECIDING = ("/deciding.py", "/operators.py")
 _TEST_OF_LOOP = "going"
+# What stands for `max` and `min`, and what calls it.
+_FOR_PYTHON = tuple(_REWRITTEN + name for name in ("ordering.py", "intrinsics.py"))
 # How functions of torch are called while they are followed (`torch_calls`), and what stands for
 # `min`, `max` and attention.
 _FOLLOWED = (
@@ -176,6 +178,21 @@ def asking_line(frame: FrameType | None) -> tuple[str, int] | None:
     return (file, line) if file == _EXEC or is_of_user(file) else None
 
 
+def extreme_line(frame: FrameType | None) -> tuple[str, int] | None:
+    """The user's line that asks for the larger or the lesser of two sizes; None within torch.
+
+    Args:
+        frame: where torch is asked.
+    """
+    frame = _asking_frame(frame, rewritten=True)
+    while frame is not None and owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT:
+        file = frame.f_code.co_filename
+        if file.startswith(_REWRITTEN) and file not in _FOR_PYTHON:
+            return None
+        frame = _asking_frame(frame.f_back, rewritten=True)
+    return asking_line(frame)
+
+
 def _asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameType | None:
     """The function that asks: not wrappers, and not torch's numbers.
 
@@ -191,7 +208,7 @@ def _asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameT
 
 
 def deciding_line(
-    frame: FrameType | None, *, by_operator: bool
+    frame: FrameType | None, owners: Collection[Owner]
 ) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
     """The line that decides by a size, also where it calls Python of torch that does.
 
@@ -202,7 +219,7 @@ def deciding_line(
 
     Args:
         frame: where torch is asked.
-        by_operator: whether an operator in C++ asks.
+        owners: whose functions decide for the user.
 
     Returns:
         The line of the user's, None for a question within an operator; and the line of torch that
@@ -212,7 +229,6 @@ def deciding_line(
     if direct is not None:
         return direct, None
     frame = _asking_frame(frame)
-    owners = (Owner.TORCH,) if by_operator else (Owner.TORCH, Owner.ONNXWRIGHT)
     if frame is None or owner_of(frame.f_code.co_filename) not in owners:
         return None, None
     asked = frame.f_code.co_filename, frame.f_lineno

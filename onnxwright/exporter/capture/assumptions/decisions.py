@@ -15,11 +15,13 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
+from onnxwright.diagnostics.file_owners import Owner
 from onnxwright.exporter.capture.assumptions.asking import (
     asking_line,
     asks_layout,
     asks_settled,
     deciding_line,
+    extreme_line,
     is_comparing,
     is_of_iteration,
     sym_node_changed,
@@ -121,7 +123,8 @@ def record_decisions(
         if empty is not None:
             recorded.add(empty)
         if symbols:
-            place, asked = deciding_line(caller, by_operator=bool(file))
+            owners = (Owner.TORCH,) if file else (Owner.TORCH, Owner.ONNXWRIGHT)
+            place, asked = deciding_line(caller, owners)
             expression = _below_sides(expression if answer else ~expression)
             if place is None or expression is None:
                 return answer
@@ -136,6 +139,8 @@ def record_decisions(
     changes.later(sym_node_changed("sym_not", _negated(SymNode.sym_not)))
     for name in _COMPARISONS:
         changes.later(sym_node_changed(name, _comparing(name, recorded)))
+    for name in _EXTREMES:
+        changes.later(sym_node_changed(name, _settling(name, recorded)))
 
 
 def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
@@ -154,19 +159,49 @@ def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
         if current() is not None and is_of_iteration(caller):
             return made
         # Sizes that are known to be equal are one.
-        symbols = _other_if_empty(name, self.expr, other.expr, answer=bool(made._expr))
-        place = asking_line(caller)
-        if place is None:
-            return made
-        for symbol in _not_known(symbols):
-            condition = sympy.Ge(symbol, 1, evaluate=False)
-            decision = Decision(condition, *place, demand=not place[0])
-            recorded.add(decision)
-            if len(symbols) == 1:
-                setattr(made, _IF_EMPTY, decision)
+        symbols = _other_if_empty(
+            _COMPARISONS[name], sympy.sympify(made._expr), self.expr, other.expr
+        )
+        found = _note_not_empty(symbols, recorded, asking_line(caller))
+        if len(found) == len(symbols) == 1:
+            setattr(made, _IF_EMPTY, found[0])
         return made
 
     return kept
+
+
+def _settling(name: str, recorded: Recorded) -> Callable[..., Any]:
+    """The lesser, the larger or the absolute value, of which torch knows which one it is.
+
+    It takes sizes for 1 or more: `max(n, 1)` is `n`.
+    """
+    own = getattr(SymNode, name)
+
+    def settled(self: Any, *others: Any) -> Any:
+        made = own(self, *others)
+        caller = calling_frame()
+        if is_comparing(caller):
+            operands = (self.expr, *(other.expr for other in others))
+            symbols = _other_if_empty(_EXTREMES[name], made.expr, *operands)
+            if symbols:
+                _note_not_empty(symbols, recorded, extreme_line(caller))
+        return made
+
+    return settled
+
+
+def _note_not_empty(
+    symbols: tuple[Any, ...], recorded: Recorded, place: tuple[str, int] | None
+) -> list[Decision]:
+    """Record that sizes are not 0, at the user's line that asks; nothing where torch does."""
+    if place is None:
+        return []
+    found = []
+    for symbol in _not_known(symbols):
+        condition = sympy.Ge(symbol, 1, evaluate=False)
+        found.append(Decision(condition, *place, demand=not place[0]))
+        recorded.add(found[-1])
+    return found
 
 
 _IF_EMPTY = "_ow_if_empty"
@@ -217,15 +252,20 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+# What torch settles by the least size that it takes.
+_EXTREMES: dict[str, Callable[..., Any]] = {"sym_max": max, "sym_min": min, "abs": abs}
+
+
 @functools.lru_cache(maxsize=1 << 16)
-def _other_if_empty(name: str, left: Any, right: Any, *, answer: bool) -> tuple[Any, ...]:
-    """The symbols for which a comparison has another answer where they are 0, all others 2.
+def _other_if_empty(function: Callable[..., Any], result: Any, *operands: Any) -> tuple[Any, ...]:
+    """The symbols for which a function has another result where they are 0, all others 2.
 
     PyTorch asks the same of the same sizes thousands of times.
     """
     found = []
-    for one in sorted(left.free_symbols | right.free_symbols, key=str):
-        sides = at_size(left, one), at_size(right, one)
-        if None not in sides and _COMPARISONS[name](*sides) != answer:
+    symbols = {s for operand in operands for s in operand.free_symbols}
+    for one in sorted(symbols, key=str):
+        values = [at_size(operand, one) for operand in operands]
+        if None not in values and function(*values) != at_size(result, one):
             found.append(one)
     return tuple(found)

@@ -7,6 +7,7 @@ ends where its tensor ends in any case.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -17,7 +18,8 @@ from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.guards import Sizes
 from onnxwright.exporter.dimensions import shape_environment
 
-_EXTREMES = (torch.sym_min, torch.sym_max)
+# Where an operand is the result, beside the other one.
+_EXTREMES: Mapping[Any, Any] = {torch.sym_min: sympy.Le, torch.sym_max: sympy.Ge}
 
 
 def settle_extremes(program: ExportedProgram, sizes: Sizes) -> None:
@@ -36,10 +38,7 @@ def settle_extremes(program: ExportedProgram, sizes: Sizes) -> None:
     facts = Facts(tuple(stated), least=0).within(sizes.ranges)
     for node in list(program.graph.nodes):
         if node.op == "call_function" and node.target in _EXTREMES:
-            size = node.meta.get("val")
-            operands = [x for x in node.args if isinstance(x, torch.fx.Node)]
-            equal = (x for x in operands if _are_equal(size, x.meta.get("val"), facts))
-            chosen = next(equal, None)
+            chosen = _result(node, facts)
             if chosen is not None:
                 node.replace_all_uses_with(chosen)
             elif node.target is torch.sym_min:
@@ -61,21 +60,29 @@ def _end_slices_at(least: torch.fx.Node) -> None:
         if end is not least or start is least:
             continue
         size = tensor.meta["val"].shape[axis]
-        others = [x for x in least.args if not _is_size(x, size)]
+        length = size.node.expr if isinstance(size, torch.SymInt) else size
+        others = [x for x in least.args if _expression(x) != length]
         if len(others) == 1:
             user.args = (tensor, axis, start, others[0], *user.args[4:])
 
 
-def _is_size(operand: Any, size: Any) -> bool:
-    """Whether an operand is a size of a tensor, whatever the sizes of the inputs are."""
+def _result(node: torch.fx.Node, facts: Facts) -> torch.fx.Node | None:
+    """The operand of an extreme that is its result at all sizes; None where neither is proven.
+
+    Torch takes sizes for 1 or more and gives `n` for `max(n, 1)`, which is 1 where `n` is 0.
+    """
+    one, two = node.args
+    for result, other in ((one, two), (two, one)):
+        if isinstance(result, torch.fx.Node):
+            sizes = [_expression(x) for x in (result, other)]
+            if None not in sizes and facts.proves(_EXTREMES[node.target](*sizes, evaluate=False)):
+                return result
+    return None
+
+
+def _expression(operand: Any) -> Any:
+    """The size that an operand is, in torch's symbols; None where it is not one."""
     value = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else operand
-    if isinstance(size, torch.SymInt) and isinstance(value, torch.SymInt):
-        return bool(size.node.expr == value.node.expr)
-    return isinstance(size, int) and isinstance(value, int) and size == value
-
-
-def _are_equal(one: Any, two: Any, facts: Facts) -> bool:
-    """Whether two sizes are known to be equal."""
-    if not isinstance(one, torch.SymInt) or not isinstance(two, torch.SymInt):
-        return False
-    return facts.proves(sympy.Eq(one.node.expr, two.node.expr))
+    if isinstance(value, torch.SymInt):
+        return value.node.expr
+    return sympy.Integer(value) if isinstance(value, int) else None

@@ -38,7 +38,8 @@ def extremes_symbolic(changes: Changes, model: Any) -> None:
     if before is None:
         return
 
-    def extreme(*args: Any, real_callable: Any, tensor_callable: Any, **kwargs: Any) -> Any:
+    # It has the name of torch's, by which the user's line is found.
+    def _tensor_min_max(*args: Any, real_callable: Any, tensor_callable: Any, **kwargs: Any) -> Any:
         items = args
         if len(args) == 1 and isinstance(args[0], (tuple, list)):
             items = tuple(args[0])
@@ -49,7 +50,7 @@ def extremes_symbolic(changes: Changes, model: Any) -> None:
         two = torch.sym_max if tensor_callable is torch.maximum else torch.sym_min
         return functools.reduce(two, items)
 
-    changes.attribute(non_strict_utils, _EXTREME, extreme)
+    changes.attribute(non_strict_utils, _EXTREME, _tensor_min_max)
 
 
 def extremes_of_two(changes: Changes, model: Any) -> None:
