@@ -12,7 +12,9 @@ import contextlib
 import contextvars
 import copy
 import dataclasses
+import decimal
 import functools
+import hashlib
 import heapq
 import io
 import itertools
@@ -405,6 +407,28 @@ def generator() -> Any:
         return x * next(kept)
 
     return f, lambda: kept.gi_frame.f_locals.get("n")
+
+
+@keeping(hashlib.sha256, "OW898", "OW887", look=lambda kept: kept.digest())
+def digest(kept: Any, x: Any) -> Any:
+    kept.update(b"x")
+    return x * kept.digest()[0]
+
+
+@keeping(lambda: functools.lru_cache(abs), "OW898", "OW887", look=lambda kept: kept.cache_info())
+def hits_of_a_cache(kept: Any, x: Any) -> Any:
+    return x * kept(-3) + kept.cache_info().hits
+
+
+def _decimals() -> Any:
+    decimal.getcontext().prec = 28
+    return decimal.getcontext()
+
+
+@keeping(_decimals, "reported", "OW887", look=lambda kept: kept.prec)
+def precision_of_decimals(kept: Any, x: Any) -> Any:
+    kept.prec = kept.prec % 7 + 5
+    return x * decimal.getcontext().prec
 
 
 @keeping(lambda: np.zeros(3, np.float32), "reported", "OW887", look=lambda kept: kept.copy())

@@ -120,19 +120,17 @@ class MayChange(Diagnostic):
 
 
 class UsedUpByExport(Diagnostic):
-    """The program takes an item of a generator that was made before the export."""
+    """The program changes the state of an object of C, or of a generator, of before the export."""
 
     code = "OW898"
-    title = (
-        "the program takes items of a {kind} that was made before the export, which would use it up"
-    )
+    title = "the program {does}"
     label = "used here"
     help = (
-        "make it in `forward`, or keep the number of the next item in a buffer and compute the "
-        "item from it"
+        "make it in `forward`, or keep its state in a buffer: of an iterator the number of the "
+        "next item, and compute the item from it"
     )
     error = ExportError
-    kind: str
+    does: str
 
 
 class OtherMemory(Diagnostic):

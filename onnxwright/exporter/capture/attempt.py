@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
-from onnxwright.exporter.capture.control.errors import IteratorTakenError, OtherMemoryError
+from onnxwright.exporter.capture.control.errors import NotTakenBackError, OtherMemoryError
 from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.inputs.captured_sizes import (
@@ -178,9 +178,9 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
             if found.source is not None:
                 found.source.output = found.output
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
-    except IteratorTakenError as error:
+    except NotTakenBackError as error:
         span = span_of_error(error) or user_span()
-        fail(export_changes.UsedUpByExport(kind=error.kind, span=span))
+        fail(export_changes.UsedUpByExport(does=error.does, span=span))
     except OtherMemoryError as error:
         fail(export_changes.OtherMemory(span=span_of_error(error) or user_span()))
     if not isinstance(program, ExportedProgram):

@@ -124,6 +124,26 @@ def questions_about_a_range(x):
 
 
 @refused
+def an_iterator_with_state_of_its_own(x):
+    class Steps:
+        taken = 0
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self.taken += 1
+            return float(self.taken)
+
+    steps = Steps()
+    for step in steps:
+        if x.sum() > 3 or step > 4:
+            break
+        x = x + step
+    return x * steps.taken
+
+
+@refused
 def iterators_that_a_side_goes_on_with(x):
     parts = iter([x.sum(), x.mean(), x.max(), x.min()])
     pairs = zip([x[0], x[0] * 2, x[0] * 4], (1, 2, 3))

@@ -84,9 +84,19 @@ def in_a_manager_of_python(x):
     return y
 
 
+def a_variable_of_one_side(x):
+    if x.sum() > 0:
+        y = x * 2
+    try:
+        return y + 1
+    except UnboundLocalError:
+        return x
+
+
 @pytest.mark.parametrize(
     ("function", "code"),
     [
+        (a_variable_of_one_side, "OW862"),
         (in_a_try, "OW862"), (in_a_called_function, "OW862"), (an_assertion, "OW862"),
         (in_a_manager_of_its_own, "OW862"), (in_a_manager_of_python, "OW862"),
         (an_iterator, "OW887"),  # a side takes an item

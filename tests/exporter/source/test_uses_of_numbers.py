@@ -91,6 +91,16 @@ def _of_type(n: Any) -> int:
     return 7
 
 
+@functools.singledispatch
+def _by_type(n: Any) -> Any:
+    return 3
+
+
+@_by_type.register(int)
+def _by_int(n: int) -> Any:
+    return n * 5
+
+
 # The two values, what is done with them, and the code of a refusal: None where it is right.
 USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "a tuple is equal": (1, 2, lambda n: 2 if (n, 3) == (2, 3) else 5, None),
@@ -108,6 +118,10 @@ USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "a key": (1, 2, lambda n: {n: 3, 2: 5}[2], "OW842"),
     "a key of two": (1, 2, lambda n: _stored({1: 3, 2: 5}, n), None),
     "a new key": (1, 2, lambda n: _stored({2: 3}, n), "OW842"),
+    "an address": (1, 2, lambda n: 2 if id(n) == id(2) else 5, "OW842"),
+    "the class of a number": (1, 2, lambda n: 2 if n.__class__ is int else 5, None),
+    "a function by the type": (1, 2, _by_type, None),
+    "a function by one of two types": (1, 2.5, _by_type, "OW842"),
     "a hash": (1, 2, lambda n: hash(n), "OW842"),
     "a text of an object": (1, 2, lambda n: 2 if repr(Boxed(n)) == "Boxed(2)" else 5, "OW842"),
     "a text in a text": (1, 2, lambda n: 2 if f"{Boxed(n)}" == "Boxed(2)" else 5, "OW842"),

@@ -28,11 +28,25 @@ class UnseenChangeError(CaptureStoppedError):
         self.kind, self.name = kind, name
 
 
-class IteratorTakenError(UnseenChangeError):
+class NotTakenBackError(UnseenChangeError):
+    """The program changes, or asks for, a state that nothing reads and puts back.
+
+    Args:
+        does: what the program does.
+        kind: the class of the object.
+    """
+
+    def __init__(self, does: str, kind: str) -> None:
+        super().__init__(f"the program {does}", kind)
+        self.does = does
+
+
+class IteratorTakenError(NotTakenBackError):
     """An iterator of before the capture is used up."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"a {kind} of before the export is used up by it", kind)
+        which = f"a {kind} that was made before the export, which would use it up"
+        super().__init__(f"takes items of {which}", kind)
 
 
 class OtherMemoryError(CaptureStoppedError):

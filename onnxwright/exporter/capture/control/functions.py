@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.control import convert, writing
+from onnxwright.exporter.capture.control import convert, iterators, writing
 from onnxwright.exporter.capture.control.convertible import (
     CALLING,
     CHANGING,
@@ -27,7 +27,6 @@ from onnxwright.exporter.capture.control.convertible import (
     without_fx,
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
-from onnxwright.exporter.capture.control.iterators import made_here, own_iterator
 from onnxwright.exporter.capture.control.places import (
     PLAIN,
     InnerState,
@@ -217,12 +216,22 @@ def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
         is_apply = name == "apply" and issubclass(owner, torch.autograd.Function)
         return _apply_of(owner) if is_apply and store.code_for else _of_opaque(store, f)
     elif name == "__next__":
-        return own_iterator(store, owner).__next__
+        return iterators.own_iterator(store, owner).__next__
     elif isinstance(owner, GeneratorType):  # `send` and the like
-        return getattr(own_iterator(store, owner), name)
+        return getattr(iterators.own_iterator(store, owner), name)
     elif has_state(owner):
         store.note(InnerState(owner))
+    elif isinstance(owner, functools._lru_cache_wrapper) and name == "cache_clear":
+        return functools.partial(_clear, store, owner)
+    else:
+        iterators.refuse_unseen(store, owner, name)
     return f
+
+
+def _clear(store: Store, f: Any) -> None:
+    """`f.cache_clear()`, of what the capture knows."""
+    for key in [key for key in store.memo if key[0] == id(f)]:
+        del store.memo[key]
 
 
 def _apply_of(kind: Any) -> Any:
@@ -235,6 +244,7 @@ def _apply_of(kind: Any) -> Any:
 def _of_class(store: Store, f: type) -> Any:
     if f is super or type(f).__call__ is not type.__call__ or issubclass(f, BaseException):
         return f
+    iterators.refuse_ended(f)
     init = f.__init__
     if (
         type(init) is not FunctionType
@@ -270,7 +280,7 @@ def _of_object(store: Store, f: Any) -> Any:
         elif f.__name__ in ("__setattr__", "__delattr__"):
             return functools.partial(_noted_attribute, store, f)
         elif f.__name__ == "__next__":
-            return own_iterator(store, f.__self__).__next__
+            return iterators.own_iterator(store, f.__self__).__next__
         return f
     if type(f).__module__.startswith("onnxwright."):  # what stands for an object of the program
         return f
@@ -409,30 +419,19 @@ def _registering(f: Any) -> Callable[..., Any]:
     return register
 
 
-def _next(store: Store, items: Any, /, *default: Any) -> Any:
-    """`next(items)`."""
-    return next(own_iterator(store, items), *default)
-
-
-def _iter(store: Store, *args: Any) -> Any:
-    """`iter(items)`."""
-    made = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
-    return made if len(args) == 1 and made is args[0] else made_here(made)
-
-
 def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
     """An iterator of Python, whose functions are converted."""
     if kind in CALLING:
         args = tuple(map(function, args))
-    return made_here(kind(*args, **kwargs))
+    return iterators.made_here(kind(*args, **kwargs))
 
 
 REPLACED: dict[Any, Callable[..., Any]] = {
     setattr: set_attribute,
     delattr: delete_attribute,
     getattr: get_attribute,
-    next: _next,
-    iter: _iter,
+    next: iterators.next_of,
+    iter: iterators.iterator_of,
     object.__setattr__: _registering(object.__setattr__),
     object.__delattr__: delete_attribute,
     type.__setattr__: _registering(type.__setattr__),

@@ -1,14 +1,18 @@
-"""Iterators of before a capture: copies of them are used up in their place."""
+"""Iterators of before a capture: copies of them are used up in their place.
+
+Other states that nobody can copy, or see, are refused.
+"""
 
 from __future__ import annotations
 
+import functools
 import warnings
 from types import FunctionType, GeneratorType
 from typing import Any
 
 from onnxwright.exporter.capture.control import convert
-from onnxwright.exporter.capture.control.errors import IteratorTakenError
-from onnxwright.exporter.capture.control.places import Position
+from onnxwright.exporter.capture.control.errors import IteratorTakenError, NotTakenBackError
+from onnxwright.exporter.capture.control.places import Position, is_closed
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.places import is_of_user
 
@@ -47,7 +51,7 @@ def own_iterator(store: Store, items: Any) -> Any:
         except Exception:  # noqa: BLE001 - an iterator of C may fail in any way
             made = items
         if made is items:
-            if store.snapshot is not None and id(items) in store.snapshot.seen:
+            if store.is_of_before(items):
                 raise IteratorTakenError(type(items).__name__)
             return items  # the program made it
         known = store.copies[id(items)] = (items, made, repr(made))
@@ -92,3 +96,41 @@ class Converted:
 
     def __next__(self) -> Any:
         return convert.runtime().bound(self._take)(self._items)
+
+
+def next_of(store: Store, items: Any, /, *default: Any) -> Any:
+    """`next(items)`."""
+    return next(own_iterator(store, items), *default)
+
+
+def iterator_of(store: Store, *args: Any) -> Any:
+    """`iter(items)`."""
+    made = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
+    return made if len(args) == 1 and made is args[0] else made_here(made)
+
+
+def refuse_unseen(store: Store, owner: Any, name: str) -> None:
+    """Refuse a method of an object of C whose state cannot be read.
+
+    Raises:
+        NotTakenBackError: a side would change it, or the object is of before the capture.
+    """
+    kind = type(owner).__name__
+    if isinstance(owner, functools._lru_cache_wrapper):
+        raise NotTakenBackError(
+            f"calls `{name}` of a cached function: a capture fills no cache", kind
+        )
+    if is_closed(owner) and (store.depth or store.is_of_before(owner)):
+        raise NotTakenBackError(f"changes a {kind} that was made before the export", kind)
+
+
+def refuse_ended(kind: type) -> None:
+    """Refuse to make an object of a class of the user with `__del__`.
+
+    Raises:
+        NotTakenBackError: it is one.
+    """
+    ends = getattr(kind, "__del__", None)
+    if type(ends) is FunctionType and is_of_user(ends.__code__.co_filename):
+        does = "makes an object with `__del__`, and nothing says when that runs"
+        raise NotTakenBackError(does, kind.__name__)

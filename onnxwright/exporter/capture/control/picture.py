@@ -12,6 +12,7 @@ from onnxwright.exporter.capture.control.held_objects import (
     is_pythons,
 )
 from onnxwright.exporter.capture.control.places import MISSING
+from onnxwright.exporter.capture.control.settings import OF_SIDES
 from onnxwright.exporter.capture.control.snapshot import Snapshot
 
 
@@ -29,6 +30,7 @@ class Picture:
     def __init__(self, snapshot: Snapshot | None, functions: Iterable[Any]) -> None:
         self._snapshot = snapshot
         self._held = [] if snapshot is None else [kept.items.read() for kept in snapshot.kept]
+        self._settings = [setting.read() for setting in OF_SIDES]
         self._own = Reached({} if snapshot is None else snapshot.seen)
         for one in functions:
             self._own.look(one, "", of_module=False)
@@ -42,6 +44,10 @@ class Picture:
         Raises:
             UnseenChangeError: something else is not as it was.
         """
+        for setting, value in zip(OF_SIDES, self._settings):
+            if setting.read() != value:
+                setting.put(value)
+                raise UnseenChangeError(f"{setting.name} is changed", "setting", setting.name)
         kept = [] if self._snapshot is None else self._snapshot.kept
         held = [*self._held, *(one.before for one in kept[len(self._held) :])]
         pairs = [*zip(kept, held), *((one, one.before) for one in self._own.kept)]

@@ -32,6 +32,8 @@ MISSING: Any = _Missing()
 _JOINING = (enumerate, zip, map, filter, reversed)
 _CONTAINERS = (dict, list, set, deque)
 _BUFFERS = (io.StringIO, io.BytesIO)
+# Modules of objects that cannot be copied and are not changed, or whose changes are seen.
+_OPEN = ("builtins", "_thread", "_contextvars", "types", "_io", "functools", "_weakref", "weakref")
 _OTHERS = (bytearray, array, MutableMapping)
 
 
@@ -351,6 +353,18 @@ class InnerState(Place):
 def has_state(value: Any) -> bool:
     """Whether an object of Python's own, or of numpy's generators, gives its state and takes it."""
     return _state_of(value) is not None
+
+
+def is_closed(value: Any) -> bool:
+    """Whether an object of Python's own has a state that nobody can read, as those of `hashlib`."""
+    home = type(value).__module__
+    if home in _OPEN or home.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    try:
+        value.__reduce_ex__(2)
+    except TypeError:  # it cannot be copied
+        return True
+    return False
 
 
 def _state_of(value: Any) -> Any:

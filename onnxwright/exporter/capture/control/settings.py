@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import pickle
 import random
@@ -76,6 +77,19 @@ def _put_torch_state(state: _State) -> None:
     torch.set_rng_state(torch.tensor(list(state), dtype=torch.uint8))
 
 
+_DECIMAL = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
+def _read_decimal() -> tuple[Any, ...] | None:
+    decimal = sys.modules.get("decimal")
+    return None if decimal is None else operator.attrgetter(*_DECIMAL)(decimal.getcontext())
+
+
+def _put_decimal(values: tuple[Any, ...] | None) -> None:
+    for name, value in zip(_DECIMAL, values or ()):
+        setattr(sys.modules["decimal"].getcontext(), name, value)
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("random", _python_state, _put_python_state, decides=True),
     Setting("numpy.random", _numpy_state, _put_numpy_state, decides=True),
@@ -94,9 +108,14 @@ SETTINGS: tuple[Setting, ...] = (
     _attribute("cudnn.deterministic", torch.backends.cudnn, "deterministic"),
     _attribute("cudnn.enabled", torch.backends.cudnn, "enabled"),
     _attribute("mkldnn.enabled", torch.backends.mkldnn, "enabled"),
+    Setting("decimal.getcontext()", _read_decimal, _put_decimal, decides=True),
     Setting("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     Setting("the working directory", os.getcwd, os.chdir),
 )
+
+
+OF_SIDES = tuple(s for s in SETTINGS if s.read is not _torch_state)
+"""Those that no side of a decision may change."""
 
 
 class Settings:

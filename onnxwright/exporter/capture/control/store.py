@@ -153,6 +153,10 @@ class Store:
         """How many sides are open."""
         return len(self._logs) - 1
 
+    def is_of_before(self, value: Any) -> bool:
+        """Whether something of before the capture leads to an object."""
+        return self.snapshot is not None and id(value) in self.snapshot.seen
+
     def ran(self, function: FunctionType) -> None:
         """Remember that a function runs."""
         if owner_of(function.__code__.co_filename) is Owner.TORCH:

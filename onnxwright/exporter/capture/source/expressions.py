@@ -127,6 +127,12 @@ class Expressions(Transformer):
             return node
         return call("percent", left, node.right)
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`value.__class__`."""
+        self.generic_visit(node)
+        is_class = node.attr == "__class__" and isinstance(node.ctx, ast.Load)
+        return call("class_of", node.value) if is_class else node
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         """`not`, `~`."""
         static = is_static(node)

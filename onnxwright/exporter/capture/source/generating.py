@@ -28,6 +28,7 @@ class Generator:
         expressions: rewrites the verbatim pieces.
         outer: names that the function declares `global` or `nonlocal`, with the keyword.
         captured: names that functions inside take from around them.
+        caught: names that are read where an `except` takes that they have no value -> its line.
         cells: names that branches bind; the function must bind them, too.
         count: how many decisions were written; numbers their functions.
         inside: how many local functions are around what is written.
@@ -36,6 +37,7 @@ class Generator:
     expressions: Expressions
     outer: dict[str, str]
     captured: frozenset[str] = frozenset()
+    caught: dict[str, int] = field(default_factory=dict)
     cells: dict[str, None] = field(default_factory=dict)
     count: int = 0
     inside: int = 0
@@ -258,6 +260,11 @@ class Generator:
             ast.Tuple([thunk(_load(n)) for n in names], ast.Load()),
             _load(setter),
         )
+        caught = [name for name in live if name in self.caught]
+        if caught:
+            lines: list[ast.expr] = [ast.Constant(self.caught[name]) for name in caught]
+            known = ast.Dict([ast.Constant(name) for name in caught], lines)
+            made.keywords.append(ast.keyword("caught", known))
         return _at(made, span), [_at(function, span)]
 
 

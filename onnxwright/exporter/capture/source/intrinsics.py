@@ -52,7 +52,7 @@ from onnxwright.exporter.capture.values.numbers import (
     number,
     stands_for_number,
 )
-from onnxwright.exporter.capture.values.one_of import each, settled
+from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
 from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, str_
 
 
@@ -173,6 +173,15 @@ def next_(items: Any, *default: Any) -> Any:
     return found.at(0)
 
 
+def _identity(value: Any) -> int:
+    """`id(value)`: an address says nothing where the model runs."""
+    if isinstance(value, OneOf) or is_of_run_time(value):
+        with refused_here():
+            reason = "`id` of a value that is known at run time only"
+            raise CannotRewriteError(reason, advice="compare the values: `a == b`, `a is b`")
+    return id(value)
+
+
 def _length(items: Any) -> Any:
     """`len(items)`."""
     if isinstance(items, ranges.Counted):
@@ -250,6 +259,7 @@ BUILTINS: dict[str, Builtin] = {
     "enumerate": Builtin(ranges.enumerate_, "iterator"),
     "filter": Builtin(_filter, "iterator"),
     "float": Builtin(lambda *args: _number_of(float, args)),
+    "id": Builtin(_identity, "iterator"),
     "int": Builtin(lambda *args: _number_of(int, args)),
     "isinstance": Builtin(is_of_type, "iterator"),
     "iter": Builtin(iter_, "iterator"),
@@ -295,7 +305,7 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         return control.bound(function) if name in ("iter", "next") else function
     found = BUILTINS[name]
-    return found if name == "bool" else functools.partial(each, found)
+    return found if name in ("bool", "id") else functools.partial(each, found)
 
 
 def method(name: str, value: Any, *args: Any, **options: Any) -> Any:

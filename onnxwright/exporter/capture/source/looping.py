@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place
@@ -46,6 +45,7 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
+from onnxwright.exporter.capture.source.size_tests import is_certain
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
@@ -454,4 +454,4 @@ class Loop:
         """Whether the loop has at least one iteration for certain."""
         trips = self.lists.trips
         most = None if trips is None or not trips.certain else trips.most
-        return isinstance(most, (int, torch.SymInt)) and statically_known_true(most >= 1)
+        return isinstance(most, (int, torch.SymInt)) and is_certain(most >= 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ import torch
 from torch.fx.experimental.symbolic_shapes import (
     PendingUnbackedSymbolNotFound,
     free_unbacked_symbols,
-    statically_known_true,
 )
 
 from onnxwright.exporter.capture.model_lines import model_line
@@ -33,7 +33,8 @@ from onnxwright.exporter.capture.source.session import (
     note_iteration,
     refused_here,
 )
-from onnxwright.exporter.capture.source.sides import side_of
+from onnxwright.exporter.capture.source.sides import changes_nothing, side_of
+from onnxwright.exporter.capture.source.size_tests import is_certain
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
@@ -134,11 +135,12 @@ def for_(
 
 def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
     """The items of an iterator; none is taken after `break`."""
-    while decided(broken()) is not True:
-        try:
-            yield next(items)
-        except StopIteration:
+    while (left := decided(broken())) is not True:
+        with nullcontext() if left is False else changes_nothing(items):
+            item = next(items, _until)
+        if item is _until:
             return
+        yield item
 
 
 @dataclass(frozen=True)
@@ -258,10 +260,10 @@ class _For:
             self.once(items.item(items.start))
             self.counted(dataclasses.replace(items, start=items.next(items.start))).emit()
 
-        is_certain = self.broken is None and statically_known_true(items.more(items.start))
-        ways = [self.counted(items).emit, *([first_alone] if is_certain else ())]
+        has_first = self.broken is None and is_certain(items.more(items.start))
+        ways = [self.counted(items).emit, *([first_alone] if has_first else ())]
         errors: list[Exception] = []
-        for is_fixed in (True, False) if is_certain else (False,):
+        for is_fixed in (True, False) if has_first else (False,):
             session.fixed_forms += is_fixed
             try:
                 for make in ways:

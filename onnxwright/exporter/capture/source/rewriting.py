@@ -109,7 +109,7 @@ def _function(
     local = set(names_of(*body).bound) | _parameters(node.args)
     expressions = Expressions(first, inner_function, local)
     captured = frozenset(captured_names(block))
-    generator = Generator(expressions, structure.outer, captured)
+    generator = Generator(expressions, structure.outer, captured, _caught_names(body))
     statements = generator.block(block)
     head: list[ast.stmt] = []
     for keyword, kind in (("global", ast.Global), ("nonlocal", ast.Nonlocal)):
@@ -133,6 +133,22 @@ def _function(
     ast.copy_location(made, node)
     call_trees.through_store(made, local, module, structure.outer)
     return placed_by_parents(made, Place.of(made), one_line=True)
+
+
+def _caught_names(body: Iterable[ast.AST]) -> dict[str, int]:
+    """Names that are read where an `except` may take that they have no value -> its line."""
+    found: dict[str, int] = {}
+    tries = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Try)]
+    for node in tries:
+        for handler in node.handlers:
+            kinds = [n.id for n in ast.walk(handler.type or node) if isinstance(n, ast.Name)]
+            if handler.type is None or not _OF_UNSET.isdisjoint(kinds):
+                read = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name))
+                found |= {n.id: handler.lineno for n in read if isinstance(n.ctx, ast.Load)}
+    return found
+
+
+_OF_UNSET = frozenset(("BaseException", "Exception", "NameError", "UnboundLocalError"))
 
 
 def _has_yield(parts: Iterable[ast.AST]) -> bool:

@@ -32,7 +32,7 @@ from onnxwright.exporter.capture.source.size_tests import as_test as truth
 from onnxwright.exporter.capture.source.state import State
 from onnxwright.exporter.capture.source.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.values import numbers
-from onnxwright.exporter.capture.values.kinds import is_of_type, is_tensor
+from onnxwright.exporter.capture.values.kinds import class_of, is_of_type, is_tensor
 from onnxwright.exporter.capture.values.numbers import bits
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.capture.values.texts import format_, percent, text
@@ -46,9 +46,9 @@ math_ = functools.partial(each, numbers.math_)
 
 __all__ = [
     "State", "and_", "assert_", "attribute", "augment", "augment_item", "bits", "bound",
-    "builtin", "chain", "choose", "contains", "counted", "equal", "extend", "for_", "format_",
-    "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type", "is_tensor",
-    "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list", "percent",
-    "repeated",
+    "builtin", "chain", "choose", "class_of", "contains", "counted", "equal", "extend", "for_",
+    "format_", "generated", "got", "has_attribute", "if_", "invert", "is_", "is_of_type",
+    "is_tensor", "is_unset", "item", "listed", "math_", "method", "not_", "or_", "own_list",
+    "percent", "repeated",
     "set_item", "set_items", "slice_of", "text", "truth", "while_", "zip_items",
 ]  # fmt: skip

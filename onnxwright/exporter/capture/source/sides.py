@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.source.errors import ChangedInPlaceError, MayChangeError
 from onnxwright.exporter.capture.source.iterators import kind_of
+from onnxwright.exporter.capture.source.session import refused_here
 from onnxwright.exporter.capture.source.state import State, value_at
 from onnxwright.exporter.capture.values.logic import scope
 
@@ -53,6 +54,23 @@ def side_of(*functions: Any) -> Iterator[Side]:
             raise MayChangeError(error.name, error.kind) from error
         except UnseenChangeError as error:
             raise ChangedInPlaceError(error.kind, error.name) from error
+
+
+@contextmanager
+def changes_nothing(*functions: Any) -> Iterator[None]:
+    """Refuse what is written here, where it is known at run time only whether this runs.
+
+    Args:
+        functions: those that run.
+
+    Raises:
+        ChangedInPlaceError: something of before is written to.
+    """
+    with refused_here():
+        with side_of(*functions) as side:
+            yield
+        if side.writes:
+            raise ChangedInPlaceError(kind_of(side.writes[0].place.owner))
 
 
 def places_of(side: Side) -> list[Place]:

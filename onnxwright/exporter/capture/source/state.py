@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from onnxwright.exporter.capture.control.places import (
@@ -16,7 +17,9 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
 )
 from onnxwright.exporter.capture.control.store import current
+from onnxwright.exporter.capture.source.errors import CaughtError
 from onnxwright.exporter.capture.source.one_sided import note_one_sided
+from onnxwright.exporter.capture.source.session import refused_here
 
 
 class _Unset:
@@ -53,6 +56,7 @@ class State:
         setter: binds them all.
         read: of a loop, the names whose value an iteration takes from the one before.
         augmented: those of them that `+=` binds, which changes a tensor in place.
+        caught: those that are read where an `except` takes that they have no value -> its line.
     """
 
     def __init__(
@@ -63,9 +67,11 @@ class State:
         setter: Callable[[Sequence[Any]], None],
         read: Sequence[str] | None = None,
         augmented: Sequence[str] = (),
+        caught: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.names, self.live, self.getters, self.setter = names, set(live), getters, setter
         self.taken, self.augmented = self.live if read is None else set(read), set(augmented)
+        self.caught = caught
         # The places that branches wrote to: they are slots, after the variables.
         self._found: list[Place] = []
 
@@ -111,9 +117,15 @@ class State:
         """Remember an attribute that one side of a decision, or an iteration, alone sets.
 
         Args:
-            n: the slot; nothing is done for variables and containers.
+            n: the slot; nothing is done for containers.
+
+        Raises:
+            CaughtError: it is a variable, and the model catches that it has no value.
         """
         place = self.place(n)
+        if place is None and self.names[n] in self.caught:
+            with refused_here():
+                raise CaughtError("UnboundLocalError", self.caught[self.names[n]])
         if place is not None and place.name is not None:
             note_one_sided(place.owner, place.name)
 

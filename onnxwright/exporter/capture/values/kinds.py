@@ -31,6 +31,11 @@ def type_(*args: Any, **options: Any) -> Any:
     return each(_class_of, *args) if len(args) == 1 and not options else type(*args, **options)
 
 
+def class_of(value: Any) -> Any:
+    """`value.__class__`."""
+    return each(lambda one: _class_of(one) if _stands_for_other(one) else one.__class__, value)
+
+
 def _class_of(value: Any) -> type:
     """The class of Python that a value has where the model runs."""
     if not _stands_for_other(value):
