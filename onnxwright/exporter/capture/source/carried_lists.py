@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.source.list_forms import form_of_item, is_ragge
 from onnxwright.exporter.capture.source.list_writes import check_own
 from onnxwright.exporter.capture.source.merged_sizes import known_symbols
 from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.size_tests import is_certain
 from onnxwright.exporter.capture.source.state import UNSET, Slot, State
 
 
@@ -39,6 +40,11 @@ class Trips:
 
     most: Any
     certain: bool
+
+    def has_one(self) -> bool:
+        """Whether there is at least one iteration, at all sizes."""
+        is_number = self.certain and isinstance(self.most, (int, torch.SymInt))
+        return is_number and is_certain(self.most >= 1)
 
 
 @dataclass

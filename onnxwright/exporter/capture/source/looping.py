@@ -45,7 +45,6 @@ from onnxwright.exporter.capture.source.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.source.returned import returned_places
 from onnxwright.exporter.capture.source.session import current
 from onnxwright.exporter.capture.source.sides import end_side, side_of
-from onnxwright.exporter.capture.source.size_tests import is_certain
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth
 from onnxwright.exporter.capture.source.while_loops import emit_loop
@@ -403,7 +402,7 @@ class Loop:
         for n, found in self.varying.items():
             made = {c.path: next(taken) for c in found}
             mark_carried(found, made.values())
-            if self._runs():
+            if self.lists.trips is not None and self.lists.trips.has_one():
                 made |= constants_of(after[n], self.slots[n].name)
             final[n] = with_leaves(after[n], self.slots[n].name, made)
         for _ in tags:
@@ -449,9 +448,3 @@ class Loop:
         given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
         part = region.close([v for v in given if isinstance(v, traced)])
         return part, after, leaves
-
-    def _runs(self) -> bool:
-        """Whether the loop has at least one iteration for certain."""
-        trips = self.lists.trips
-        most = None if trips is None or not trips.certain else trips.most
-        return isinstance(most, (int, torch.SymInt)) and is_certain(most >= 1)
