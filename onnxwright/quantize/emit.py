@@ -19,6 +19,7 @@ _TYPES = {(4, True): ir.DataType.INT4, (4, False): ir.DataType.UINT4,
           (8, True): ir.DataType.INT8, (8, False): ir.DataType.UINT8}  # fmt: skip
 _MICROSOFT = "com.microsoft"
 _MIDDLE = 128
+_ONE_MORE = ((0, 1), (0, 0))
 
 
 class Emitter:
@@ -286,25 +287,39 @@ def multiplied_integers(
 
 
 def gathered_block_quantized(write: Emitter, weights: Weights, use: WeightUse) -> None:
-    """GatherBlockQuantized: the table is (rows, bytes), its scales (rows, blocks)."""
+    """GatherBlockQuantized: the table is (rows, bytes), its scales (rows, blocks).
+
+    ONNX Runtime 1.23 reads other zero points than those of a row where an odd number of them has
+    four bits each: such a table has one more block, which a Slice leaves out.
+    """
     made, graph = weights.made, use.graph
+    values, zero = made.unsigned()
+    scale, width = made.scale, len(values)
+    if made.bits == 4 and zero is not None and len(zero) % 2:
+        scale, zero = np.pad(scale, _ONE_MORE, "edge"), np.pad(zero, _ONE_MORE, "edge")
+        values = np.pad(values, ((0, len(scale) * made.block - width), (0, 0)))
 
     def bytes_of(array: Array) -> Any:
         turned = np.ascontiguousarray(array.T)
         return ir.Tensor(packed_rows(turned) if made.bits == 4 else turned)
 
-    values, zero = made.unsigned()
     inputs = [
         weights.value(write, f"q{made.bits}", graph, lambda: bytes_of(values)),
         use.node.inputs[1],
-        weights.value(write, "scales", graph, lambda: weights.floats(made.scale.T)),
+        weights.value(write, "scales", graph, lambda: weights.floats(scale.T)),
     ]
     if zero is not None:
         inputs.append(weights.value(write, "zero_points", graph, lambda: bytes_of(zero)))
-    write.replace(write.node(
-        "GatherBlockQuantized", inputs, write.named(f"{use.node.outputs[0].name}_rows"), _MICROSOFT,
+    name = use.node.outputs[0].name
+    rows = write.node(
+        "GatherBlockQuantized", inputs, write.named(f"{name}_rows"), _MICROSOFT,
         gather_axis=0, quantize_axis=1, block_size=made.block, bits=made.bits,
-    ))  # fmt: skip
+    )  # fmt: skip
+    if len(scale) > len(made.scale):
+        bounds = [write.array(f"{name}_{part}", np.array([number], np.int64))
+                  for part, number in (("start", 0), ("width", width), ("axis", -1))]  # fmt: skip
+        rows = write.node("Slice", [rows, *bounds], write.named(f"{name}_part"))
+    write.replace(rows)
 
 
 def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) -> None:

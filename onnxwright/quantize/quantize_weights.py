@@ -28,7 +28,7 @@ from onnxwright.quantize.report import QuantizedWeight, QuantizeReport, Skipped
 from onnxwright.quantize.rounding import Method, Rounded, round_to_nearest, rounded_by
 from onnxwright.quantize.weights import Source, WeightUse, weight_uses
 
-_BLOCKS_SINCE, _HALF_SINCE, _AXIS_SINCE, _DYNAMIC_SINCE = 21, 19, 13, 11
+_BLOCKS_SINCE, _HALF_SINCE, _AXIS_SINCE, _DYNAMIC_SINCE, _SLICE_SINCE = 21, 19, 13, 11, 10
 _TARGETS = ("any", "onnxruntime")
 _LEAST_BLOCK = 16  # of MatMulNBits and GatherBlockQuantized
 
@@ -81,7 +81,8 @@ def quantize_weights(
         embeddings: whether tables that Gather reads are quantized too.  Only the rows that are
             gathered are dequantized.
         target: "any" for operators of ONNX alone; "onnxruntime" for MatMulNBits and
-            GatherBlockQuantized, which need no newer opset.
+            GatherBlockQuantized, which need no newer opset; tables of four bits with zero points
+            need 10.
         accuracy_level: the attribute of MatMulNBits: 0 (not given) or 1 computes in FLOAT, 2 in
             FLOAT16, 3 in BFLOAT16, 4 rounds activations to INT8.
         dynamic: whether activations are rounded to eight bits in each run (DynamicQuantizeLinear
@@ -149,7 +150,9 @@ def _least_version(chosen: list[WeightUse], options: Options) -> int:
     if options.dynamic and not calls:
         return _DYNAMIC_SINCE
     if options.runtime and not calls:
-        return 1
+        has_zeros = options.bits == 4 and (not options.symmetric or options.method is not None)
+        tables = has_zeros and any(use.node.op_type == "Gather" for use in chosen)
+        return _SLICE_SINCE if tables else 1
     if options.bits == 4:
         return _BLOCKS_SINCE
     half = any(use.source.dtype is not ir.DataType.FLOAT for use in chosen)

@@ -160,7 +160,6 @@ class Recorder:
             return (yield)
         finally:
             own, children = (b - a for a, b in zip(before, _seconds()))
-            fixtures = {*getattr(item, "fixturenames", ())}
             packed = zlib.compress(bytes(self._flags), 1)
             line = {
                 "test": item.nodeid,

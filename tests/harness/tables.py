@@ -30,6 +30,7 @@ def check_rows(
 
     Raises:
         AssertionError: the table has no rows, or some are wrong; it has the error of each.
+        Skipped: rows are skipped, and no other is wrong; it has their reasons.
 
     Example:
         >>> def is_small(n):
@@ -38,19 +39,22 @@ def check_rows(
         Traceback (most recent call last):
         AssertionError: 1 of 3 rows: 5: AssertionError: too large
     """
-    count, wrong = 0, []
+    count, wrong, skipped = 0, [], []
     first: BaseException | None = None
     for row in rows:
         count += 1
         try:
             check(row)
-        # A row that is skipped would skip those after it.
-        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001
+        except pytest.skip.Exception as reason:  # it would leave out the rows after it
+            skipped.append(str(reason))
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001
             wrong.append(f"{name(row)}: {type(error).__name__}: {error}")
             first = first or error
     assert count, "a table without rows proves nothing"
     if wrong:
         raise AssertionError(f"{len(wrong)} of {count} rows: " + "\n".join(wrong)) from first
+    if skipped:
+        pytest.skip(f"{len(skipped)} of {count} rows: " + "; ".join(dict.fromkeys(skipped)))
 
 
 def each(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -208,7 +208,7 @@ def _asking_frame(frame: FrameType | None, *, rewritten: bool = False) -> FrameT
 
 
 def deciding_line(
-    frame: FrameType | None, owners: Collection[Owner]
+    frame: FrameType | None, *, by_operator: bool
 ) -> tuple[tuple[str, int] | None, tuple[str, int] | None]:
     """The line that decides by a size, also where it calls Python of torch that does.
 
@@ -219,7 +219,7 @@ def deciding_line(
 
     Args:
         frame: where torch is asked.
-        owners: whose functions decide for the user.
+        by_operator: whether an operator in C++ asks.
 
     Returns:
         The line of the user's, None for a question within an operator; and the line of torch that
@@ -229,6 +229,7 @@ def deciding_line(
     if direct is not None:
         return direct, None
     frame = _asking_frame(frame)
+    owners = (Owner.TORCH,) if by_operator else (Owner.TORCH, Owner.ONNXWRIGHT)
     if frame is None or owner_of(frame.f_code.co_filename) not in owners:
         return None, None
     asked = frame.f_code.co_filename, frame.f_lineno

@@ -15,7 +15,6 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 from torch.fx.experimental.sym_node import SymNode
 
-from onnxwright.diagnostics.file_owners import Owner
 from onnxwright.exporter.capture.assumptions.asking import (
     asking_line,
     asks_layout,
@@ -123,8 +122,7 @@ def record_decisions(
         if empty is not None:
             recorded.add(empty)
         if symbols:
-            owners = (Owner.TORCH,) if file else (Owner.TORCH, Owner.ONNXWRIGHT)
-            place, asked = deciding_line(caller, owners)
+            place, asked = deciding_line(caller, by_operator=bool(file))
             expression = _below_sides(expression if answer else ~expression)
             if place is None or expression is None:
                 return answer

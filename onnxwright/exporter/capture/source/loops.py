@@ -35,7 +35,7 @@ from onnxwright.exporter.capture.source.session import (
 )
 from onnxwright.exporter.capture.source.sides import changes_nothing, side_of
 from onnxwright.exporter.capture.source.size_tests import is_certain
-from onnxwright.exporter.capture.source.state import State
+from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
 from onnxwright.exporter.capture.values.going_through import Places, gone_through
@@ -137,8 +137,8 @@ def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
     """The items of an iterator; none is taken after `break`."""
     while (left := decided(broken())) is not True:
         with nullcontext() if left is False else changes_nothing(items):
-            item = next(items, _until)
-        if item is _until:
+            item = next(items, UNSET)
+        if item is UNSET:
             return
         yield item
 

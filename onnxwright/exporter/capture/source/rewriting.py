@@ -141,8 +141,9 @@ def _caught_names(body: Iterable[ast.AST]) -> dict[str, int]:
     tries = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Try)]
     for node in tries:
         for handler in node.handlers:
-            kinds = [n.id for n in ast.walk(handler.type or node) if isinstance(n, ast.Name)]
-            if handler.type is None or not _OF_UNSET.isdisjoint(kinds):
+            kinds = ast.walk(handler.type) if handler.type else ()
+            names = {n.id for n in kinds if isinstance(n, ast.Name)}
+            if handler.type is None or names & _OF_UNSET:
                 read = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name))
                 found |= {n.id: handler.lineno for n in read if isinstance(n.ctx, ast.Load)}
     return found
