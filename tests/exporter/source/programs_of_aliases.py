@@ -28,6 +28,29 @@ def slices_of_the_chosen_one(x):
 
 
 @program
+def which_tensor_it_is(x):
+    a, b = x * 2, x * 3
+    c = a if x.sum() > 0 else b
+    d = a if x.max() > 2 else b
+    for row in x:
+        if x is not a and row.sum() > 1:
+            x = x / 2
+        if c is d:
+            x = a if row.max() > 0 else x
+    return x, 1 if c is a else 5, 1 if c is d else 5, 1 if c[0] is a else 5, 1 if x is a else 5
+
+
+@program
+def which_container_it_is(x):
+    a, b, first = [1.0], [2.0], {"n": 0}
+    c, now = a if x.sum() > 0 else b, first
+    for row in x:
+        if row.sum() > 0:
+            now = {"n": 1}
+    return x * (1 if c is a else 5), 1 if c is not b else 5, 1 if now is first else 5
+
+
+@program
 def one_of_those_that_were_chosen_from(x):
     a, b = x * 2, x * 3
     c = a if x.sum() > 0 else b

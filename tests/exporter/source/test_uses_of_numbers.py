@@ -91,6 +91,9 @@ def _of_type(n: Any) -> int:
     return 7
 
 
+_TWO = 2
+
+
 @functools.singledispatch
 def _by_type(n: Any) -> Any:
     return 3
@@ -119,6 +122,7 @@ USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "a key of two": (1, 2, lambda n: _stored({1: 3, 2: 5}, n), None),
     "a new key": (1, 2, lambda n: _stored({2: 3}, n), "OW842"),
     "an address": (1, 2, lambda n: 2 if id(n) == id(2) else 5, "OW842"),
+    "the same number": (1, 2, lambda n: 2 if n is _TWO else 5, "OW842"),
     "the class of a number": (1, 2, lambda n: 2 if n.__class__ is int else 5, None),
     "a function by the type": (1, 2, _by_type, None),
     "a function by one of two types": (1, 2.5, _by_type, "OW842"),

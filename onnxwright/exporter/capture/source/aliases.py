@@ -18,7 +18,7 @@ from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.source.errors import ChosenChangedError
+from onnxwright.exporter.capture.source.errors import CannotRewriteError, ChosenChangedError
 from onnxwright.exporter.capture.source.functional import viewed, written_arguments
 from onnxwright.exporter.capture.source.memory import (
     Alias,
@@ -26,7 +26,10 @@ from onnxwright.exporter.capture.source.memory import (
     Origin,
     View,
     aliases,
+    as_number,
     memory_of,
+    node_of,
+    origin_of,
 )
 from onnxwright.exporter.capture.source.regions import Part, node_for, tracer, value_of
 from onnxwright.exporter.capture.source.returned import is_running, returning_frame
@@ -174,6 +177,29 @@ def refusal(alias: Alias, place: tuple[str, int] | None = None) -> ChosenChanged
     error.chosen_at = alias.place
     error.decision = None if alias.is_item else _TENSORS
     return error
+
+
+def are_same(one: Any, two: Any) -> Any:
+    """Whether two tensors are one where the model runs: a truth value if one of them was chosen.
+
+    Raises:
+        ChosenChangedError: the tags of tensors are needed.
+        CannotRewriteError: which of several tensors one of them is, is not known at run time.
+    """
+    t, known = tracer(), aliases()
+    nodes = [node_of(t, one), node_of(t, two)] if t is not None and known.every else []
+    found = [alias for node in nodes if node is not None and (alias := known.of(node)) is not None]
+    if not found or None in nodes:
+        return False
+    first, second = (origin_of(node) for node in nodes if node is not None)
+    if not first.views.keys() & second.views.keys():
+        return False
+    if first.tag is None or second.tag is None:
+        if not has_tags():
+            raise refusal(found[0])
+        reason = "`is` of a tensor that a decision or a loop chose"
+        raise CannotRewriteError(reason, advice="set a truth value where the tensor is chosen")
+    return as_number(first.tag == second.tag)
 
 
 # -- decisions -------------------------------------------------------------------------------------

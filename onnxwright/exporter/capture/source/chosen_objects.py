@@ -104,11 +104,20 @@ def refuse_write(owner: Any) -> None:
     Raises:
         ChosenChangedError: it does.
     """
+    chosen = choice_of(owner)
+    if chosen is not None:
+        raise chosen.error(owner)
+
+
+def choice_of(value: Any) -> Chosen | None:
+    """The choice of an object that stands for another one, or for which another one stands."""
     session = current()
-    for chosen in session.chosen if session is not None else ():
+    every: list[Chosen] = [] if session is None else session.chosen
+    for chosen in every:
         # What a function still does, it does on the way that has not returned.
-        if any(one is owner for one in chosen.objects) and not is_running(chosen.returned_by):
-            raise chosen.error(owner)
+        if any(one is value for one in chosen.objects) and not is_running(chosen.returned_by):
+            return chosen
+    return None
 
 
 def chosen_so_far() -> int:

@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.source import ranges
 from onnxwright.exporter.capture.source.caught import may_raise
+from onnxwright.exporter.capture.source.chosen_objects import choice_of
 from onnxwright.exporter.capture.source.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.source.deciding import choose
 from onnxwright.exporter.capture.source.errors import CannotRewriteError
@@ -175,7 +176,7 @@ def next_(items: Any, *default: Any) -> Any:
 
 def _identity(value: Any) -> int:
     """`id(value)`: an address says nothing where the model runs."""
-    if isinstance(value, OneOf) or is_of_run_time(value):
+    if isinstance(value, OneOf) or is_of_run_time(value) or choice_of(value):
         with refused_here():
             reason = "`id` of a value that is known at run time only"
             raise CannotRewriteError(reason, advice="compare the values: `a == b`, `a is b`")

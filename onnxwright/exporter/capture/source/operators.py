@@ -11,17 +11,22 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.source.aliases import are_same
+from onnxwright.exporter.capture.source.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.source.deciding import choose
+from onnxwright.exporter.capture.source.errors import CannotRewriteError
 from onnxwright.exporter.capture.source.list_calls import contained
 from onnxwright.exporter.capture.source.one_sided import refuse_names
 from onnxwright.exporter.capture.source.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.source.session import current, refused_here
 from onnxwright.exporter.capture.source.short_circuit import any_
 from onnxwright.exporter.capture.source.sides import side_of
 from onnxwright.exporter.capture.source.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.values.kinds import common
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
+from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
+from onnxwright.exporter.capture.values.numbers import is_of_run_time
 from onnxwright.exporter.capture.values.one_of import OneOf, each
 
 
@@ -31,7 +36,7 @@ def is_(value: Any, constant: Any) -> Any:
     if isinstance(value, OneOf) or isinstance(constant, OneOf):
         return value is constant or each(is_, value, constant)
     if not isinstance(constant, bool):
-        return value is constant
+        return value is constant or _may_be_one(value, constant)
     if session is None or isinstance(value, bool):
         return value is constant
     if session.numbers.has_types(value):
@@ -39,6 +44,21 @@ def is_(value: Any, constant: Any) -> Any:
     if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
         return value if constant else not_(value)
     return value is constant
+
+
+def _may_be_one(one: Any, two: Any) -> Any:
+    """Whether two objects of this capture are one where the model runs."""
+    if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+        with refused_here():
+            return are_same(one, two)
+    if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
+        with refused_here():
+            reason = "`is` of a number that is known at run time only"
+            raise CannotRewriteError(reason, advice="compare the numbers: `a == b`")
+    if is_object(one) and is_object(two):
+        for each_one in (one, two):
+            refuse_write(each_one)  # chosen by reference, it is known which one it is
+    return False
 
 
 def not_(value: Any) -> Any:
@@ -184,6 +204,6 @@ def contains(value: Any, container: Any) -> Any:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
-    "Gt": operator.gt, "GtE": operator.ge, "Is": operator.is_, "IsNot": operator.is_not,
+    "Gt": operator.gt, "GtE": operator.ge, "Is": is_, "IsNot": lambda a, b: not_(is_(a, b)),
     "In": contains, "NotIn": lambda a, b: not_(contains(a, b)),
 }  # fmt: skip
