@@ -29,7 +29,8 @@ _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
 _BETWEEN = {number_kinds.__file__}
 # What rewritten code of a capture by source calls.
-_REWRITTEN = tuple(str(Path(__file__).parent.parent / n) + os.sep for n in ("source", "values"))
+_CAPTURE = str(Path(__file__).parent.parent) + os.sep
+_REWRITTEN = tuple(_CAPTURE + name for name in (f"source{os.sep}", f"values{os.sep}one_of.py"))
 # The files of it that decide for the user; its functions that ask for these and for rewritten code,
 # and the one that asks whether a loop goes on.
 _DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py")
