@@ -28,7 +28,33 @@ def of_the_rest(x: Any, n: int) -> Any:
     return x[0] * 2 if largest is None else largest
 
 
+def from_the_end(x: Any, n: int) -> Any:
+    total = x.new_zeros(3)
+    while n > 0:
+        n -= 1
+        total = total * 0.5 + x[n]
+    return total
+
+
+def of_differences(x: Any, n: int) -> Any:
+    total, before = x.new_zeros(3), None
+    for row in x:
+        if before is not None:
+            total = total + (row - before).abs()
+        before = row
+    return total if before is not None else total - 1
+
+
 CASES: tuple[Case, ...] = (
+    (from_the_end, 0),
+    (of_differences, 0),
+    (lambda x, n: x[n - 1] if n else torch.ones(3), 0),
+    (lambda x, n: torch.ones(3) if not n else x[0], 0),
+    (lambda x, n: next(iter(x), torch.ones(3)), 0),
+    (lambda x, n: x.sum(0) / max(n, 1), 0),
+    (lambda x, n: torch.ones(max(1, n * 2)), 0),
+    (lambda x, n: x.sum() / max(x.numel(), 1), 0),
+    (lambda x, n: x.sum(0) + min(n, 1), 0),
     (of_the_rest, 1),
     (lambda x, n: torch.linspace(2, 3, n - 3), 4),
     (lambda x, n: (torch.arange(n - 3), torch.zeros(max(n - 4, 1))), 4),
@@ -84,15 +110,13 @@ def test_a_slice_of_a_table_is_as_long_as_the_size_by_its_declared_range() -> No
 @each(
     "function",
     (
-        lambda x, n: x.sum(0) / max(n, 1),
-        lambda x, n: torch.ones(max(1, n * 2)),
-        lambda x, n: x.sum() / max(x.numel(), 1),
         lambda x, n: x.sum(0) + torch.sym_min(n, 1),
+        lambda x, n: x.sum(0) * (5 if all([n, 1]) else 3),
         lambda x, n: x.sum(0) * abs(n - 1),
     ),
 )
 def test_an_extreme_that_is_another_one_of_no_rows_is_reported(function: Any) -> None:
-    """PyTorch takes `n` for 1 or more, and `max(n, 1)` for `n`."""
+    """PyTorch takes `n` for 1 or more, and `sym_max(n, 1)` for `n`."""
 
     class Sized(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:

@@ -29,12 +29,15 @@ _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
 _BETWEEN = {number_kinds.__file__}
 # What rewritten code of a capture by source calls.
-_REWRITTEN = str(Path(__file__).parent.parent / "source") + os.sep
-# The files of it that decide for the user, and its function that asks whether a loop goes on.
-_DECIDING = ("/deciding.py", "/operators.py")
+_CAPTURE = str(Path(__file__).parent.parent) + os.sep
+_REWRITTEN = tuple(_CAPTURE + name for name in (f"source{os.sep}", f"values{os.sep}one_of.py"))
+# The files of it that decide for the user; its functions that ask for these and for rewritten code,
+# and the one that asks whether a loop goes on.
+_DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py")
+_ASKING = ("decided", "as_test")
 _TEST_OF_LOOP = "going"
 # What stands for `max` and `min`, and what calls it.
-_FOR_PYTHON = tuple(_REWRITTEN + name for name in ("ordering.py", "intrinsics.py"))
+_FOR_PYTHON = tuple(_REWRITTEN[0] + name for name in ("ordering.py", "intrinsics.py"))
 # How functions of torch are called while they are followed (`torch_calls`), and what stands for
 # `min`, `max` and attention.
 _FOLLOWED = (
@@ -132,7 +135,7 @@ def asks_layout(frame: FrameType | None) -> bool:
 def is_of_iteration(frame: FrameType | None) -> bool:
     """Whether a loop or a list of rewritten code asks, which works for no iterations, too.
 
-    What the user decides by a size is asked by `decided` for `if_` and operators.
+    What the user decides by a size is asked by `as_test` and `decided` for `if_` and operators.
 
     Args:
         frame: where torch is asked.
@@ -141,8 +144,9 @@ def is_of_iteration(frame: FrameType | None) -> bool:
     if frame is None:
         return False
     if frame.f_code.co_filename.startswith(_REWRITTEN):
-        asks = frame.f_back if frame.f_code.co_name == "decided" else frame
-        if asks is None or not asks.f_code.co_filename.endswith(_DECIDING):
+        asks = frame.f_back if frame.f_code.co_name in _ASKING else frame
+        file = "" if asks is None else asks.f_code.co_filename
+        if file.startswith(_REWRITTEN) and not file.endswith(_DECIDING):
             return True
     frame = frame.f_back
     while frame is not None and frame.f_code.co_filename.startswith(_REWRITTEN):
@@ -187,7 +191,7 @@ def extreme_line(frame: FrameType | None) -> tuple[str, int] | None:
     frame = _asking_frame(frame, rewritten=True)
     while frame is not None and owner_of(frame.f_code.co_filename) is Owner.ONNXWRIGHT:
         file = frame.f_code.co_filename
-        if file.startswith(_REWRITTEN) and file not in _FOR_PYTHON:
+        if file.startswith(_REWRITTEN[0]) and file not in _FOR_PYTHON:
             return None
         frame = _asking_frame(frame.f_back, rewritten=True)
     return asking_line(frame)

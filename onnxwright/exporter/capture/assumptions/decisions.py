@@ -119,7 +119,7 @@ def record_decisions(
         symbols = getattr(expression, "free_symbols", ())
         answer: bool = guard(self, file, line)
         empty = if_empty(self)
-        if empty is not None:
+        if empty is not None and not is_of_iteration(caller):
             recorded.add(empty)
         if symbols:
             place, asked = deciding_line(caller, by_operator=bool(file))
@@ -154,13 +154,12 @@ def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
             return made  # an operator of torch asks
         if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
             return made
-        if current() is not None and is_of_iteration(caller):
-            return made
         # Sizes that are known to be equal are one.
         symbols = _other_if_empty(
             _COMPARISONS[name], sympy.sympify(made._expr), self.expr, other.expr
         )
-        found = _note_not_empty(symbols, recorded, asking_line(caller))
+        is_asked = current() is None or not is_of_iteration(caller)
+        found = _note_not_empty(symbols, recorded if is_asked else None, asking_line(caller))
         if len(found) == len(symbols) == 1:
             setattr(made, _IF_EMPTY, found[0])
         return made
@@ -189,7 +188,7 @@ def _settling(name: str, recorded: Recorded) -> Callable[..., Any]:
 
 
 def _note_not_empty(
-    symbols: tuple[Any, ...], recorded: Recorded, place: tuple[str, int] | None
+    symbols: tuple[Any, ...], recorded: Recorded | None, place: tuple[str, int] | None
 ) -> list[Decision]:
     """Record that sizes are not 0, at the user's line that asks; nothing where torch does."""
     if place is None:
@@ -198,7 +197,8 @@ def _note_not_empty(
     for symbol in _not_known(symbols):
         condition = sympy.Ge(symbol, 1, evaluate=False)
         found.append(Decision(condition, *place, demand=not place[0]))
-        recorded.add(found[-1])
+        if recorded is not None:
+            recorded.add(found[-1])
     return found
 
 

@@ -169,8 +169,7 @@ def next_(items: Any, *default: Any) -> Any:
         return next(iter(every), *default)
     if default:
         return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
-    if not found.is_sized:  # PyTorch takes the sizes of inputs for 1 or more
-        may_raise(StopIteration)
+    may_raise(StopIteration)
     return found.at(0)
 
 

@@ -34,7 +34,7 @@ from onnxwright.exporter.capture.source.session import (
     refused_here,
 )
 from onnxwright.exporter.capture.source.sides import changes_nothing, side_of
-from onnxwright.exporter.capture.source.size_tests import is_certain
+from onnxwright.exporter.capture.source.size_tests import empty_of, is_certain
 from onnxwright.exporter.capture.source.state import UNSET, State
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 from onnxwright.exporter.capture.source.windows import counting
@@ -106,8 +106,9 @@ def while_(
 
 def _is_about_sizes(test: Any) -> bool:
     """Whether a condition follows from the sizes of inputs."""
-    is_symbolic = isinstance(test, torch.SymBool) and test.node.expr.free_symbols
-    return bool(is_symbolic) and not free_unbacked_symbols(test)
+    if not isinstance(test, torch.SymBool) or free_unbacked_symbols(test):
+        return False
+    return bool(test.node.expr.free_symbols) or empty_of(test) is not None
 
 
 def for_(

@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.source.list_calls import (
 from onnxwright.exporter.capture.source.list_writes import written
 from onnxwright.exporter.capture.source.regions import SYMBOLS
 from onnxwright.exporter.capture.source.rows import Rows
+from onnxwright.exporter.capture.source.size_tests import empty_of
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,
     is_of_run_time,
@@ -144,7 +145,7 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
         if not items:
             return function(items, **options)
         if key is None and len(items) > 1 and is_of_sizes(items):
-            return functools.reduce(torch.sym_max if greater else torch.sym_min, items)
+            return functools.reduce(functools.partial(_of_sizes, greater), items)
         keys = items if key is None else [key(item) for item in items]
         if not any(map(_is_compared_at_run_time, keys)):
             return items[function(range(len(keys)), key=keys.__getitem__)]
@@ -155,6 +156,17 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
         return best
 
     return found
+
+
+def _of_sizes(greater: bool, one: Any, two: Any) -> Any:
+    """The greater or the lesser of two numbers that follow from sizes.
+
+    For torch, `max(n, 1)` is `n`, as it takes sizes for 1 or more: there, it is a decision.
+    """
+    for more, sides in ((one >= two, (one, two)), (two >= one, (two, one))):
+        if empty_of(more) is not None:
+            return choose(more, *map(_constant, sides if greater else sides[::-1]))
+    return torch.sym_max(one, two) if greater else torch.sym_min(one, two)
 
 
 def _constant(value: Any) -> Callable[[], Any]:

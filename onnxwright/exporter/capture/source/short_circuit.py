@@ -10,7 +10,7 @@ import torch
 from onnxwright.exporter.capture.source.list_writes import refuse_effects
 from onnxwright.exporter.capture.source.rows import Rows
 from onnxwright.exporter.capture.source.sides import side_of
-from onnxwright.exporter.capture.source.size_tests import is_open
+from onnxwright.exporter.capture.source.size_tests import as_test, is_open
 from onnxwright.exporter.capture.source.truth import as_truth, decided
 
 
@@ -47,6 +47,7 @@ def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: 
                 refuse_effects("any" if settles else "all")
         if value is _END:
             return not settles if result is None else result
+        value = as_test(value)
         is_of_sizes = isinstance(value, torch.SymBool) and is_open(value)
         answer = None if is_of_sizes else decided(value)
         if answer is settles:
