@@ -78,16 +78,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting makes many objects that live to the end: the garbage collector ignores them.
+    """Collecting makes many objects that live to the end: nobody looks for cycles in between.
 
-    It looks for cycles rarely: exported programs are large and short-lived, and looking at them
-    often takes a thirtieth of the time of all tests.
+    Later it is done rarely: exported programs are large and short-lived, and looking at them often
+    takes a thirtieth of the time of all tests.
     """
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.set_threshold(50_000, 20, 10)
         gc.enable()
 

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import contextvars
 import copy
+import ctypes
 import dataclasses
 import decimal
 import functools
@@ -18,11 +19,13 @@ import hashlib
 import heapq
 import io
 import itertools
+import logging
 import operator
 import os
 import queue
 import random
 import struct
+import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -1005,7 +1008,7 @@ def text_buffer(kept: Any, x: Any) -> Any:
     return x * len(kept.getvalue())
 
 
-@keeping(queue.Queue, "reported", "OW887", look=lambda kept: kept.qsize())
+@keeping(queue.Queue, "reported", "OW840", look=lambda kept: kept.qsize())
 def queue_of_python(kept: Any, x: Any) -> Any:
     kept.put(1)
     return x * kept.qsize()
@@ -1202,3 +1205,114 @@ def iterator_that_cannot_be_copied() -> Made:
             return x * next(items)[0]
 
     return Takes(), lambda: operator.length_hint(items)
+
+
+class Doubling:
+    """An attribute of which twice the value is kept, where its object says."""
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.kept = f"_{name}"
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return getattr(owner, self.kept, 0)
+
+    def __set__(self, owner: Any, value: int) -> None:
+        setattr(owner, self.kept, value * 2)
+
+    def __delete__(self, owner: Any) -> None:
+        setattr(owner, self.kept, getattr(owner, self.kept, 0) + 5)
+
+
+class Special:
+    """An object whose attributes are set and deleted by functions."""
+
+    sets = 0
+    number = Doubling()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Special.sets += 1
+        super().__setattr__(name, value)
+
+    @property
+    def size(self) -> int:
+        return getattr(self, "_size", 0)
+
+    @size.setter
+    def size(self, value: int) -> None:
+        self._size = value * 3
+
+    @size.deleter
+    def size(self) -> None:
+        self._size = 7
+
+
+def _special() -> Any:
+    Special.sets = 0
+    return Special()
+
+
+def _delete(own: Any, name: str) -> int:
+    delattr(own, name)
+    return len(name)
+
+
+class _Pair(ctypes.Structure):
+    _fields_ = (("number", ctypes.c_int),)
+
+
+def _with(owner: Any, **attributes: Any) -> Any:
+    for name, value in attributes.items():
+        setattr(owner, name, value)
+    return owner
+
+
+def _next_number(owner: Any) -> int:
+    owner.number += 1
+    return int(owner.number)
+
+
+def _sized(own: Special) -> int:
+    own.size = 2
+    return own.size + own.sets
+
+
+def _raised(logger: logging.Logger) -> int:
+    logger.setLevel(logger.level + 1)
+    return logger.level
+
+
+# What makes the owner of a state, changes and reads it, and gives it.
+_OWNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "descriptor": (_special, _next_number, vars),
+    "setattr_and_property": (_special, _sized, lambda own: (dict(vars(own)), Special.sets)),
+    "deleter": (_special, lambda own: _delete(own, "size") + own.size, vars),
+    "deleting_descriptor": (_special, lambda own: _delete(own, "number") + own.number, vars),
+    "field_of_c": (lambda: _Pair(0), _next_number, lambda own: own.number),
+    "thread": (lambda: _with(threading.current_thread(), number=0) and None,
+               lambda _: _next_number(threading.current_thread()),
+               lambda _: threading.current_thread().number),
+    "logger": (lambda: _with(logging.getLogger("of.tests"), number=0) and None,
+               lambda _: _next_number(logging.getLogger("of.tests")),
+               lambda _: logging.getLogger("of.tests").number),
+    "level_of_logger": (lambda: _with(logging.getLogger("of.tests"), level=0) and None,
+                        lambda _: _raised(logging.getLogger("of.tests")),
+                        lambda _: logging.getLogger("of.tests").level),
+    "event": (threading.Event, lambda own: (own.is_set(), own.set())[0] + 1,
+              threading.Event.is_set),
+}  # fmt: skip
+
+
+def _of_owner(kind: type, name: str) -> Callable[[], Made]:
+    start, use, look = _OWNERS[name]
+
+    def make() -> Made:
+        own = start()
+        return kind(lambda x: x * use(own)), lambda: copy.copy(look(own))
+
+    return make
+
+
+for _name in _OWNERS:
+    PROGRAMS[_name] = Program(_of_owner(Module, _name), "reported")
+    _outcome = "OW842" if _name == "field_of_c" else "reported"  # it takes numbers of Python only
+    PROGRAMS[f"{_name}_on_one_side"] = Program(_of_owner(Decides, _name), _outcome)

@@ -33,7 +33,8 @@ _CAPTURE = str(Path(__file__).parent.parent) + os.sep
 _REWRITTEN = tuple(_CAPTURE + name for name in (f"source{os.sep}", f"values{os.sep}one_of.py"))
 # The files of it that decide for the user; its functions that ask for these and for rewritten code,
 # and the one that asks whether a loop goes on.
-_DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py")
+_DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py",
+             "/size_tests.py")  # fmt: skip
 _ASKING = ("decided", "as_test")
 _TEST_OF_LOOP = "going"
 # What stands for `max` and `min`, and what calls it.

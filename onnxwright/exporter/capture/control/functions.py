@@ -7,7 +7,6 @@ without source) is called as it is; what it may change of its arguments is logge
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
@@ -27,10 +26,11 @@ from onnxwright.exporter.capture.control.convertible import (
     without_fx,
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
+from onnxwright.exporter.capture.control.opaque import call_noted, is_of_python, note_object
 from onnxwright.exporter.capture.control.places import (
-    PLAIN,
     InnerState,
     Items,
+    class_value,
     has_items,
     has_state,
 )
@@ -41,7 +41,6 @@ from onnxwright.exporter.capture.control.store import (
     note_elements,
 )
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
-from onnxwright.exporter.places import is_of_user
 
 # By which PyTorch calls the `forward` of such a function; None where it is written in C++ (2.14).
 _APPLY = getattr(torch.autograd.Function.apply, "__func__", None)
@@ -181,7 +180,7 @@ def _without_source(store: Store, f: FunctionType) -> Any:
         raise OpaqueCallError(f.__qualname__, "function")
     for place in written.places:
         store.note(place)
-    return functools.partial(_noted, store, f) if written.is_any else f
+    return functools.partial(call_noted, store, f) if written.is_any else f
 
 
 def _of_method(store: Store, f: MethodType) -> Any:
@@ -194,6 +193,8 @@ def _of_method(store: Store, f: MethodType) -> Any:
         store.note(InnerState(owner))
     elif inner is _APPLY and store.code_for is not None:
         return _apply_of(owner)
+    elif is_of_python(inner) and not isinstance(owner, (type, ModuleType)):
+        note_object(store, owner)
     if type(inner) is not FunctionType:
         made = bound(inner)
     else:
@@ -278,7 +279,9 @@ def _of_object(store: Store, f: Any) -> Any:
         if f.__name__ in MUTATORS and has_items(f.__self__):
             store.note(Items(f.__self__))
         elif f.__name__ in ("__setattr__", "__delattr__"):
-            return functools.partial(_noted_attribute, store, f)
+            special = "__set__" if f.__name__ == "__setattr__" else "__delete__"
+            write = _writing(lambda _, *args: f(*args), special)
+            return functools.partial(write, store, f.__self__)
         elif f.__name__ == "__next__":
             return iterators.own_iterator(store, f.__self__).__next__
         return f
@@ -295,12 +298,6 @@ def _unbound(store: Store, f: Any, owner: Any, /, *args: Any, **kwargs: Any) -> 
     if has_items(owner):
         store.note(Items(owner))
     return f(owner, *args, **kwargs)
-
-
-def _noted_attribute(store: Store, f: Any, name: str, /, *value: Any) -> Any:
-    """`super().__setattr__(name, value)` of an object, which stores it."""
-    note_attribute(store, f.__self__, name)
-    return f(name, *value)
 
 
 def _cached(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -341,66 +338,48 @@ def _of_opaque(store: Store, f: Any) -> Any:
     module = getattr(f, "__module__", None) or type(f).__module__
     if name not in CHANGING and (module.partition(".")[0] in READING):
         return f
-    return functools.partial(_noted, store, f)
-
-
-def _noted(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call an opaque function that may change what it is given."""
-    owner = getattr(f, "__self__", None)
-    for value in (owner, *args, *kwargs.values()):
-        if store.depth and not _is_flat(value):
-            raise OpaqueCallError(getattr(f, "__qualname__", repr(f)), type(value).__name__)
-        if has_items(value):
-            store.note(Items(value))
-        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(
-            value, (type, ModuleType, FunctionType, torch.Tensor)
-        ):
-            store.note(Items(vars(value)))
-    return f(*args, **kwargs)
-
-
-def _is_flat(value: Any) -> bool:
-    """Whether the store sees all that a function may change of a value."""
-    if isinstance(value, (dict, list, set, tuple)):
-        items = value.values() if isinstance(value, dict) else value
-        return all(type(v) in PLAIN or isinstance(v, torch.Tensor) for v in items)
-    if has_items(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
-        return True
-    return not is_of_user(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+    return functools.partial(call_noted, store, f)
 
 
 # -- writes that are calls -------------------------------------------------------------------------
 
 
-def setter_of(owner: Any, name: str) -> Callable[..., Any] | None:
-    """The function of the user that `owner.name = value` calls; None where Python stores."""
-    found = getattr(type(owner), name, None)
-    if isinstance(found, property):
-        return found.fset
-    set_ = getattr(type(found), "__set__", None)
-    if type(set_) is FunctionType and is_convertible(set_):
-        inside = next(vars(k)[name] for k in type(owner).__mro__ if name in vars(k))
-        return functools.partial(bound(set_), inside)
-    own = type(owner).__setattr__
-    return own if type(own) is FunctionType and is_convertible(own) else None
+def setter_of(
+    owner: Any, name: str, special: str = "__set__", *, by_class: bool = True
+) -> Callable[..., Any] | None:
+    """What of the user's `owner.name = value` calls, with the value; None where Python stores.
+
+    Args:
+        owner: the object.
+        name: the attribute.
+        special: `__delete__` for what `del owner.name` calls, with nothing.
+        by_class: whether `__setattr__` or `__delattr__` of the class comes first, as in Python.
+    """
+    is_set = special == "__set__"
+    own = type(owner).__setattr__ if is_set else type(owner).__delattr__
+    if by_class and type(own) is FunctionType and is_convertible(own):
+        return functools.partial(bound(own), owner, name)
+    inside = class_value(type(owner), name)
+    if isinstance(inside, property):
+        of_property = inside.fset if is_set else inside.fdel
+        return None if of_property is None else functools.partial(bound(of_property), owner)
+    found = getattr(type(inside), special, None)
+    if type(found) is FunctionType and is_convertible(found):
+        return functools.partial(bound(found), inside, owner)
+    return None
 
 
-def set_attribute(store: Store, owner: Any, name: str, value: Any, /) -> None:
-    """`setattr(owner, name, value)`."""
-    setter = setter_of(owner, name)
-    if setter is None:
+def _writing(f: Any, special: str, *, by_class: bool = False) -> Callable[..., Any]:
+    """A function of Python or PyTorch that sets or deletes an attribute, as `setter_of` says."""
+
+    def write(store: Store, owner: Any, name: str, /, *value: Any) -> Any:
+        setter = setter_of(owner, name, special, by_class=by_class)
+        if setter is not None:
+            return setter(*value)
         note_attribute(store, owner, name)
-        setattr(owner, name, value)
-    elif setter is type(owner).__setattr__:  # whatever the function is called
-        bound(setter)(owner, name, value)
-    else:
-        bound(setter)(owner, value)
+        return f(owner, name, *value)
 
-
-def delete_attribute(store: Store, owner: Any, name: str, /) -> None:
-    """`delattr(owner, name)`."""
-    note_attribute(store, owner, name)
-    delattr(owner, name)
+    return write
 
 
 def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
@@ -427,16 +406,16 @@ def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
 
 
 REPLACED: dict[Any, Callable[..., Any]] = {
-    setattr: set_attribute,
-    delattr: delete_attribute,
+    setattr: _writing(setattr, "__set__", by_class=True),
+    delattr: _writing(delattr, "__delete__", by_class=True),
     getattr: get_attribute,
     next: iterators.next_of,
     iter: iterators.iterator_of,
-    object.__setattr__: _registering(object.__setattr__),
-    object.__delattr__: delete_attribute,
-    type.__setattr__: _registering(type.__setattr__),
-    torch.nn.Module.__setattr__: _registering(torch.nn.Module.__setattr__),
-    torch.nn.Module.__delattr__: delete_attribute,
+    object.__setattr__: _writing(object.__setattr__, "__set__"),
+    object.__delattr__: _writing(object.__delattr__, "__delete__"),
+    type.__setattr__: _writing(type.__setattr__, "__set__"),
+    torch.nn.Module.__setattr__: _writing(torch.nn.Module.__setattr__, "__set__"),
+    torch.nn.Module.__delattr__: _writing(torch.nn.Module.__delattr__, "__delete__"),
     torch.nn.Module.register_buffer: _registering(torch.nn.Module.register_buffer),
     torch.nn.Module.register_parameter: _registering(torch.nn.Module.register_parameter),
     torch.nn.Module.register_module: _registering(torch.nn.Module.register_module),

@@ -9,7 +9,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from types import CellType, FunctionType, GeneratorType, GetSetDescriptorType, MemberDescriptorType
+from types import CellType, FunctionType, GeneratorType, GetSetDescriptorType
 from typing import Any
 
 import torch
@@ -420,8 +420,19 @@ def attribute(owner: Any, name: str) -> Place:
 
 def _stored_by(owner: Any, name: str) -> Any:
     """What stores an attribute outside of `__dict__`, as one of `__slots__` and `__class__`."""
-    held = next((vars(k)[name] for k in type(owner).__mro__ if name in vars(k)), None)
-    return held if isinstance(held, (GetSetDescriptorType, MemberDescriptorType)) else None
+    held = class_value(type(owner), name)
+    is_of_c = type(getattr(type(held), "__set__", None)) is type(object.__init__)
+    return held if is_of_c and not isinstance(held, property) else None
+
+
+def class_value(kind: type, name: str) -> Any:
+    """What a class or one above it holds by a name; reading it as an attribute may run code.
+
+    Args:
+        kind: the class.
+        name: the name; `MISSING` is what no class holds.
+    """
+    return next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), MISSING)
 
 
 def _attributes(owner: Any) -> Any:

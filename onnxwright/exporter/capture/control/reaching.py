@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -111,6 +112,38 @@ def named_now(wanted: Iterable[Any]) -> set[int]:
             names.append((frame.f_code, frame.f_globals))
         frame = frame.f_back
     return reached(roots, (), objects, names)
+
+
+@contextmanager
+def ages() -> Iterator[Callable[[Any], bool]]:
+    """In this context, tell objects that were there when it began from those made since.
+
+    Python keeps what is there apart for its garbage collector (`gc.freeze`) until the context ends;
+    where somebody did so before, what was made since is remembered.
+
+    Yields:
+        Says of an object whether it was there; False of objects that the collector does not know,
+        as arrays and dicts of numbers.
+    """
+    others = gc.get_objects() if gc.get_freeze_count() else None
+    known, since = set(map(id, others or ())), set[int]()
+
+    def was_there(value: Any) -> bool:
+        if not gc.is_tracked(value) or id(value) in known:
+            return id(value) in known
+        for generation in range(3):  # the youngest, which are few, first
+            if id(value) in since:
+                break
+            since.update(map(id, gc.get_objects(generation)))
+        return id(value) not in since
+
+    if others is None:
+        gc.freeze()
+    try:
+        yield was_there
+    finally:
+        if others is None:
+            gc.unfreeze()
 
 
 def names_of(code: CodeType) -> frozenset[str]:

@@ -26,7 +26,14 @@ from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
-from onnxwright.exporter.capture.control.places import MISSING, Cell, Items, Variable, has_items
+from onnxwright.exporter.capture.control.places import (
+    MISSING,
+    Cell,
+    Items,
+    Variable,
+    class_value,
+    has_items,
+)
 from onnxwright.exporter.capture.control.store import Store, current, note_attribute, note_elements
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
@@ -56,9 +63,8 @@ def owner(owner: Any, name: str) -> Any:
     store = current()
     if store is None:
         return owner
-    setter = setter_of(owner, name)
-    if setter is not None:
-        return _Writer(owner, name, setter)
+    if setter_of(owner, name) is not None or setter_of(owner, name, "__delete__") is not None:
+        return _Writer(owner, name)
     note_attribute(store, owner, name)
     return owner
 
@@ -187,7 +193,7 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     every: Any = kind.__getattribute__
     if not is_of_classes and type(every) is FunctionType and is_convertible(every):
         return lambda owner: bound(every)(owner, name)
-    inside = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
+    inside = class_value(kind, name)
     if isinstance(inside, property):
         get = inside.fget
         return _calling(get) if isinstance(get, FunctionType) and is_convertible(get) else None
@@ -249,28 +255,20 @@ class _Reader:
 
 
 class _Writer:
-    """Stands for an object of which one attribute is set by a converted function."""
+    """Stands for an object of which one attribute is set or deleted by a converted function."""
 
-    def __init__(self, owner: Any, name: str, setter: Callable[..., Any]) -> None:
-        object.__setattr__(self, "_ow", (owner, name, setter))
+    def __init__(self, owner: Any, name: str) -> None:
+        object.__setattr__(self, "_ow", (owner, name))
 
     def __getattribute__(self, name: str) -> Any:
-        owner, _, _ = object.__getattribute__(self, "_ow")
+        owner, _ = object.__getattribute__(self, "_ow")
         return getattr(holder(owner, name), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        owner, _, setter = object.__getattribute__(self, "_ow")
-        if setter is type(owner).__setattr__:  # whatever the function is called
-            bound(setter)(owner, name, value)
-        else:
-            bound(setter)(owner, value)
+        bound(setattr)(object.__getattribute__(self, "_ow")[0], name, value)
 
     def __delattr__(self, name: str) -> None:
-        owner, _, _ = object.__getattribute__(self, "_ow")
-        store = current()
-        if store is not None:
-            note_attribute(store, owner, name)
-        delattr(owner, name)
+        bound(delattr)(object.__getattribute__(self, "_ow")[0], name)
 
 
 class _Items:

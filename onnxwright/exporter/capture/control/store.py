@@ -91,7 +91,7 @@ class Side:
             log, self._log = self._log, None
             self.seen = frozenset((id(e.place.owner), e.place.name) for e in log.values())
             self._store.close(log)
-            self.writes = _taken_back(log, self._roots, self._store.functions.values())
+            self.writes = self._store.taken_back(log, self._roots, self._store.functions.values())
         return self.writes
 
     def keep(self) -> list[Write]:
@@ -120,6 +120,7 @@ class Store:
         functions: the functions that ran, by their code.
         on_function: is called with each before it runs for the first time.
         snapshot: what the module and these functions reach; None outside a capture.
+        was_there: says of an object whether it is known to be there since before the capture.
         read_names: the attributes that `getattr` was asked for.
         code_for: gives the code of functions that run with their decisions rewritten.
         on_write: is called with each object that the program is about to write to.
@@ -135,6 +136,7 @@ class Store:
         self.writes_buffers = writes_buffers
         self.on_function: Callable[[FunctionType], None] | None = None
         self.snapshot: Any = None
+        self.was_there: Callable[[Any], bool] = lambda value: False
         self.code_for: Callable[[FunctionType], CodeType | None] | None = None
         self.on_write: Callable[[Any], None] | None = None
         self.on_opaque: Callable[..., None] | None = None
@@ -255,7 +257,7 @@ class Store:
         for log in self._logs[:0:-1]:
             _put_back(log)
         ran = [f for f in self.functions.values() if not self._is_made(f)]
-        found = _taken_back(self._logs[0], roots, ran, self._settled or (), old)
+        found = self.taken_back(self._logs[0], roots, ran, self._settled or (), old)
         self._logs, self._settled = [{}], None
         return found
 
@@ -285,34 +287,45 @@ class Store:
         old = old | reached(roots, self.functions.values(), asked)
         return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
 
+    def taken_back(
+        self,
+        log: _Log,
+        roots: Iterable[Any],
+        ran: Iterable[FunctionType],
+        settled: Iterable[Write] = (),
+        old: frozenset[int] = frozenset(),
+    ) -> list[Write]:
+        """Put back what a log notes of objects of before; objects made since keep what they hold.
+
+        Args:
+            log: the log.
+            roots, ran: what was there before, and functions that ran and reach what was there.
+            settled: writes that others have put back.
+            old: the identities of further objects of before.
+
+        Returns:
+            The writes to objects of before.
+        """
+        known = {w.place.key for w in settled}
+        found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
+        _put_back(log)
+        owners = [w.place.owner for w in found if not _is_old(w.place)]
+        old = old | reached(roots, ran, [one for one in owners if id(one) not in old])
+        kept: list[Write] = []
+        for write in found:
+            owner = write.place.owner
+            if _is_old(write.place) or id(owner) in old or self.was_there(owner):
+                kept.append(write)
+            else:
+                write.place.put(write.after)
+        return kept
+
     def forget(self) -> None:
         """Let go of all objects."""
         self.functions.clear()
         self.on_function = self.snapshot = None
         for kept in (self.memo, self.copies, self.made, self.getters):
             kept.clear()
-
-
-def _taken_back(
-    log: _Log,
-    roots: Iterable[Any],
-    ran: Iterable[FunctionType],
-    settled: Iterable[Write] = (),
-    old: frozenset[int] = frozenset(),
-) -> list[Write]:
-    """Put back what a log notes of objects of before; objects made since keep what they hold."""
-    known = {w.place.key for w in settled}
-    found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
-    _put_back(log)
-    asked = [w.place.owner for w in found if not _is_old(w.place) and id(w.place.owner) not in old]
-    old = old | reached(roots, ran, asked)
-    kept: list[Write] = []
-    for write in found:
-        if _is_old(write.place) or id(write.place.owner) in old:
-            kept.append(write)
-        else:
-            write.place.put(write.after)
-    return kept
 
 
 def _is_old(place: Place) -> bool:

@@ -29,7 +29,11 @@ from onnxwright.exporter.capture.source.iterators import (
 )
 from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer, value_of
 from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.size_tests import is_certain, supposing
+from onnxwright.exporter.capture.source.size_tests import (
+    is_certain,
+    is_certain_if_filled,
+    supposing,
+)
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.places import line_of
 
@@ -123,7 +127,7 @@ def range_(*args: Any) -> Any:
 
 def _places(start: Any, stop: Any, step: Any) -> list[Any] | None:
     """The numbers of a range of sizes upwards; None where it is not known how many there are."""
-    if not is_certain(step >= 0):
+    if not is_certain_if_filled(step >= 0):
         return None
     with supposing(step > 0):  # Python takes no step of 0
         for count in range(_MOST_PLACES + 1):

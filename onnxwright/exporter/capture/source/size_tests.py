@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -72,21 +73,34 @@ def is_open(test: Any) -> bool:
 
 def is_certain(test: Any) -> bool:
     """Whether a test holds at all sizes: torch takes them for 2 or more, and narrows ranges."""
-    if empty_of(test) is not None:
-        return False
-    condition, session = condition_of(test), current()
+    condition, session = _or_if_empty(test), current()
     if condition is None or session is None:
         return bool(statically_known_true(test))
+    if empty_of(test) is not None:
+        return bool(replace(session.sizes.facts, least=0).proves(condition))
     return bool(session.sizes.is_certain(condition, test.node.shape_env))
+
+
+def is_certain_if_filled(test: Any) -> bool:
+    """Whether a test holds at all sizes but 0, which the model refuses from now on."""
+    return is_certain(test) or (empty_of(test) is not None and bool(test))
 
 
 def supposing(test: Any) -> AbstractContextManager[Any]:
     """In this context, a test about sizes holds."""
-    condition, session = condition_of(test), current()
+    condition, session = _or_if_empty(test), current()
     if condition is None or session is None:
         return nullcontext()
     found: AbstractContextManager[Any] = session.sizes.supposing(condition)
     return found
+
+
+def _or_if_empty(test: Any) -> Any:
+    """As `condition_of`; of a test that torch answers as no size is 0 for it, that one is not 0."""
+    found = empty_of(test)
+    if found is None:
+        return condition_of(test)
+    return found.expression if test.node.expr == sympy.true else sympy.Not(found.expression)
 
 
 def own_range(known: Any) -> Any:
