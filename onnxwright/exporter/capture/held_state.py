@@ -30,8 +30,8 @@ def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
     buffers = [(b, b.detach().clone()) for b in module.buffers()]
     given, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given]
-    own, named = pytree.tree_unflatten(copies, spec)
     with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
+        own, named = pytree.tree_unflatten(copies, spec)
         try:
             module(*own, **named)
         finally:

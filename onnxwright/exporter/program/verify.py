@@ -252,8 +252,9 @@ class _Check:
         self, module: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[dict[int, Any], dict[str, Any]]:
         """Results of a module, and what it wrote to buffers and inputs, by name."""
-        given, named = _copied((tuple(args), kwargs))
         with torch.no_grad(), held_state_kept(module, [], writes_buffers=True):
+            # Made here, so that they are no state of before: they keep what the module writes.
+            given, named = _copied((tuple(args), kwargs))
             results = module(*given, **named)
         written = dict(module.named_buffers())
         flat = self.program.flat_inputs(given, named)
