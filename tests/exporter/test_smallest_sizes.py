@@ -45,7 +45,15 @@ def of_differences(x: Any, n: int) -> Any:
     return total if before is not None else total - 1
 
 
+def of_each_second(x: Any, n: int) -> Any:
+    row = None
+    for i in range(0, n, 2):
+        row = x[i] * 2
+    return x.new_ones(3) if row is None else row
+
+
 CASES: tuple[Case, ...] = (
+    (of_each_second, 0),
     (from_the_end, 0),
     (of_differences, 0),
     (lambda x, n: x[n - 1] if n else torch.ones(3), 0),
@@ -113,6 +121,8 @@ def test_a_slice_of_a_table_is_as_long_as_the_size_by_its_declared_range() -> No
         lambda x, n: x.sum(0) + torch.sym_min(n, 1),
         lambda x, n: x.sum(0) * (5 if all([n, 1]) else 3),
         lambda x, n: x.sum(0) * abs(n - 1),
+        # The program has both sides of the other one of the line.
+        lambda x, n: (x.sum(0) * abs(n - 1), x.sum(0) * max(n - 1, 0)),
     ),
 )
 def test_an_extreme_that_is_another_one_of_no_rows_is_reported(function: Any) -> None:

@@ -43,6 +43,7 @@ class Decision:
         answer: what Python was told; the condition is the negated one if that is False.
         by_operator: whether an operator of torch in C++ asked.
         asked: the line of torch's Python that asked, where it is not the user's.
+        one_sided: whether a number follows from it, which the program has for one answer only.
     """
 
     expression: Any
@@ -52,6 +53,12 @@ class Decision:
     answer: bool = True
     by_operator: bool = False
     asked: tuple[str, int] | None = None
+    one_sided: bool = False
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What is recorded once."""
+        return self.expression, self.file, self.line, self.one_sided
 
 
 class Recorded:
@@ -63,20 +70,19 @@ class Recorded:
 
     def __init__(self, found: list[Decision]) -> None:
         self.found = found
-        self.seen: dict[tuple[Any, str, int], None] = {}
+        self.seen: dict[tuple[Any, ...], None] = {}
 
     def add(self, decision: Decision) -> None:
         """Add one that is new."""
-        key = decision.expression, decision.file, decision.line
-        if key not in self.seen:
-            self.seen[key] = None
+        if decision.key not in self.seen:
+            self.seen[decision.key] = None
             self.found.append(decision)
 
     def remove(self, decision: Decision) -> None:
         """Remove one of which the program has both sides."""
         if decision in self.found:
             self.found.remove(decision)
-            self.seen.pop((decision.expression, decision.file, decision.line), None)
+            self.seen.pop(decision.key, None)
 
     def forget_since(self, count: int) -> None:
         """Remove the decisions of a part that is not in the program.
@@ -85,7 +91,7 @@ class Recorded:
             count: how many there were before.
         """
         for one in self.found[count:]:
-            self.seen.pop((one.expression, one.file, one.line), None)
+            self.seen.pop(one.key, None)
         del self.found[count:]
 
 
@@ -181,14 +187,18 @@ def _settling(name: str, recorded: Recorded) -> Callable[..., Any]:
             operands = (self.expr, *(other.expr for other in others))
             symbols = _other_if_empty(_EXTREMES[name], made.expr, *operands)
             if symbols:
-                _note_not_empty(symbols, recorded, extreme_line(caller))
+                _note_not_empty(symbols, recorded, extreme_line(caller), one_sided=True)
         return made
 
     return settled
 
 
 def _note_not_empty(
-    symbols: tuple[Any, ...], recorded: Recorded | None, place: tuple[str, int] | None
+    symbols: tuple[Any, ...],
+    recorded: Recorded | None,
+    place: tuple[str, int] | None,
+    *,
+    one_sided: bool = False,
 ) -> list[Decision]:
     """Record that sizes are not 0, at the user's line that asks; nothing where torch does."""
     if place is None:
@@ -196,7 +206,7 @@ def _note_not_empty(
     found = []
     for symbol in _not_known(symbols):
         condition = sympy.Ge(symbol, 1, evaluate=False)
-        found.append(Decision(condition, *place, demand=not place[0]))
+        found.append(Decision(condition, *place, demand=not place[0], one_sided=one_sided))
         if recorded is not None:
             recorded.add(found[-1])
     return found

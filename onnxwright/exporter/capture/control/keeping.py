@@ -75,35 +75,38 @@ def held_state_kept(
     settings = Settings()
     tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
     made = Changes()
-    with ages() as store.was_there:
+    store.was_there, end_ages = ages()
+    try:
+        with TORCH_LOCK if converts else nullcontext():
+            try:
+                _settle_before_torch(made, store)
+                if converts:
+                    convert_calls(made, store)
+                else:
+                    made.later(open_store(None))
+                yield
+            finally:
+                made.undo()
+    finally:
+        # PyTorch gave the module copies of its containers: the snapshot has those of before.
+        there, old = (module, snapshot.held()), snapshot.identities()
         try:
-            with TORCH_LOCK if converts else nullcontext():
-                try:
-                    _settle_before_torch(made, store)
-                    if converts:
-                        convert_calls(made, store)
-                    else:
-                        made.later(open_store(None))
-                    yield
-                finally:
-                    made.undo()
-        finally:
-            # PyTorch gave the module copies of its containers: the snapshot has those of before.
-            there, old = (module, snapshot.held()), snapshot.identities()
             written = store.undo(*there, old=old)
-            codes, read = tuple(store.functions), frozenset(store.read_names)
-            taken = store.taken(*there, old=old)
-            unseen = snapshot.restore()
-            names = snapshot.names
-            store.forget()
-            for name, before, after in taken:
-                changes.append(Change(name, before, after if after != before else "its next items"))
-            _add_changes(changes, written, codes, names, read)
-            _add_changes(changes, unseen, None, names)
-            for setting, old_value, new_value in settings.restore():
-                if setting.decides:
-                    changes.append(Change(setting.name, *_texts(str(old_value), str(new_value))))
-            tensors.restore()
+        finally:
+            end_ages()
+        codes, read = tuple(store.functions), frozenset(store.read_names)
+        taken = store.taken(*there, old=old)
+        unseen = snapshot.restore()
+        names = snapshot.names
+        store.forget()
+        for name, before, after in taken:
+            changes.append(Change(name, before, after if after != before else "its next items"))
+        _add_changes(changes, written, codes, names, read)
+        _add_changes(changes, unseen, None, names)
+        for setting, old_value, new_value in settings.restore():
+            if setting.decides:
+                changes.append(Change(setting.name, *_texts(str(old_value), str(new_value))))
+        tensors.restore()
 
 
 def _settle_before_torch(changes: Changes, store: Store) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -114,16 +113,15 @@ def named_now(wanted: Iterable[Any]) -> set[int]:
     return reached(roots, (), objects, names)
 
 
-@contextmanager
-def ages() -> Iterator[Callable[[Any], bool]]:
-    """In this context, tell objects that were there when it began from those made since.
+def ages() -> tuple[Callable[[Any], bool], Callable[[], None]]:
+    """Tell objects that are there now from those made later.
 
-    Python keeps what is there apart for its garbage collector (`gc.freeze`) until the context ends;
-    where somebody did so before, what was made since is remembered.
+    Python keeps what is there apart for its garbage collector (`gc.freeze`) until the end; where
+    somebody did so before, what is there is remembered.
 
-    Yields:
-        Says of an object whether it was there; False of objects that the collector does not know,
-        as arrays and dicts of numbers.
+    Returns:
+        What says of an object whether it is there now: False of objects that the collector does not
+        know, as arrays and dicts of numbers; and what is called at the end.
     """
     others = gc.get_objects() if gc.get_freeze_count() else None
     known, since = set(map(id, others or ())), set[int]()
@@ -137,13 +135,10 @@ def ages() -> Iterator[Callable[[Any], bool]]:
             since.update(map(id, gc.get_objects(generation)))
         return id(value) not in since
 
-    if others is None:
-        gc.freeze()
-    try:
-        yield was_there
-    finally:
-        if others is None:
-            gc.unfreeze()
+    if others is not None:
+        return was_there, others.clear
+    gc.freeze()
+    return was_there, gc.unfreeze
 
 
 def names_of(code: CodeType) -> frozenset[str]:
