@@ -1281,6 +1281,18 @@ def _raised(logger: logging.Logger) -> int:
     return logger.level
 
 
+@functools.cache
+def _table(number: int) -> dict[str, int]:
+    table = {}
+    table["number"] = number
+    return table
+
+
+def _next_of_table() -> int:
+    _table(0)["number"] += 1
+    return _table(0)["number"]
+
+
 # What makes the owner of a state, changes and reads it, and gives it.
 _OWNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "descriptor": (_special, _next_number, vars),
@@ -1297,6 +1309,7 @@ _OWNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any]
     "level_of_logger": (lambda: _with(logging.getLogger("of.tests"), level=0) and None,
                         lambda _: _raised(logging.getLogger("of.tests")),
                         lambda _: logging.getLogger("of.tests").level),
+    "cached_value": (lambda: _table.cache_clear(), lambda _: _next_of_table(), lambda _: _table(0)),
     "event": (threading.Event, lambda own: (own.is_set(), own.set())[0] + 1,
               threading.Event.is_set),
 }  # fmt: skip

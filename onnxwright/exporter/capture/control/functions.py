@@ -304,12 +304,10 @@ def _cached(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A cached function, whose cache keeps nothing of a capture."""
     try:
         key = (id(f), args, tuple(kwargs.items()), tuple(map(type, args)))
-        known = key in store.memo
+        hash(key)
     except TypeError:  # an argument that has no hash: the function says so
         return f(*args, **kwargs)
-    if not known:
-        store.memo[key] = bound(f.__wrapped__)(*args, **kwargs)
-    return store.memo[key]
+    return store.cached(key, lambda: bound(f.__wrapped__)(*args, **kwargs))
 
 
 # -- opaque functions ------------------------------------------------------------------------------

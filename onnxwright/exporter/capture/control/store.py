@@ -199,6 +199,19 @@ class Store:
         if place.key not in self._logs[0]:
             self._logs[0][place.key] = Entry(place, place.read(), model_line())
 
+    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What a cached function gives: it makes it once; what it makes is complete then."""
+        if key not in self.memo:
+            log = self._logs[-1]
+            before = set(log)
+            value = self.memo[key] = make()
+            new = [e.place for k, e in log.items() if k not in before]
+            found = reached((value,), (), [p.owner for p in new if not self.was_there(p.owner)])
+            for place in new:
+                if id(place.owner) in found:
+                    del log[place.key]
+        return self.memo[key]
+
     def write(self, place: Place, value: Any) -> None:
         """Let a place hold a value, which is what `Place.read` gives of it."""
         self.note(place)
@@ -310,7 +323,9 @@ class Store:
         found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
         _put_back(log)
         owners = [w.place.owner for w in found if not _is_old(w.place)]
-        old = old | reached(roots, ran, [one for one in owners if id(one) not in old])
+        # What a cached function gave is there in the next call, too.
+        there = (*roots, *self.memo.values())
+        old = old | reached(there, ran, [one for one in owners if id(one) not in old])
         kept: list[Write] = []
         for write in found:
             owner = write.place.owner
