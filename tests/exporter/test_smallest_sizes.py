@@ -45,15 +45,7 @@ def of_differences(x: Any, n: int) -> Any:
     return total if before is not None else total - 1
 
 
-def of_each_second(x: Any, n: int) -> Any:
-    row = None
-    for i in range(0, n, 2):
-        row = x[i] * 2
-    return x.new_ones(3) if row is None else row
-
-
 CASES: tuple[Case, ...] = (
-    (of_each_second, 0),
     (from_the_end, 0),
     (of_differences, 0),
     (lambda x, n: x[n - 1] if n else torch.ones(3), 0),

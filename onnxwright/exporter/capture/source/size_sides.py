@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -81,7 +81,7 @@ class SizeDecisions:
 
     def is_certain(self, condition: Any, env: Any) -> bool:
         """Whether a condition holds at all sizes of these sides that the user's lines allow."""
-        return replace(self.facts, least=0).given(*_stated(env, condition)).proves(condition)
+        return self.facts.given(*_stated(env, condition)).proves(condition)
 
     def is_filled(self, symbol: Any) -> bool:
         """Whether a size is not 0 on the sides that run now.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -75,6 +76,8 @@ def is_certain(test: Any) -> bool:
     condition, session = _or_if_empty(test), current()
     if condition is None or session is None:
         return bool(statically_known_true(test))
+    if empty_of(test) is not None:
+        return bool(replace(session.sizes.facts, least=0).proves(condition))
     return bool(session.sizes.is_certain(condition, test.node.shape_env))
 
 
