@@ -404,9 +404,8 @@ def main(arguments: list[str] | None = None) -> int:
     there = Counter(path.parent.name for path in models.values() if isinstance(path, Path))
     print(summary(found, given.only))
     if given.page:
-        given.page.write_text(
-            page(found, given.only, there, (given.runs, FEWEST, LONGEST)), encoding="utf-8"
-        )
+        text = page(found, given.only, there, (given.runs, FEWEST, LONGEST))
+        given.page.write_text(text, encoding="utf-8")
     return 0
 
 

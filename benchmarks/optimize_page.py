@@ -11,9 +11,7 @@ PEERS = ("onnxslim", "onnxsim", "onnxoptimizer", "onnxscript", "ort basic")
 DIALECTS = ("coreml", "keras", "ort_transformers", "paddle", "sklearn", "tensorflow", "torchscript")
 # Why another one leaves fewer nodes of a model, by the beginning of its name.
 _SKIP_NORM = "SkipSimplifiedLayerNormalization is there, which takes 1.3 to 2 times as long"
-_SIMPLIFIED = (
-    "normalizations by root mean squares are SimplifiedLayerNormalization there; ours has no rule"
-)
+_SIMPLIFIED = "SimplifiedLayerNormalization is there, for which ours has no rule"
 _EMBEDDINGS = "the weight of the embeddings is read as it is, too: it would be stored twice"
 REASONS: dict[str, str] = {
     "llama_static_cache.": _SIMPLIFIED,
@@ -41,7 +39,7 @@ OF_RUNTIME = ("ort extended", "ort transformers")
 HEAD = """\
 # Beside other optimizers
 
-<!-- Written by `python benchmarks/optimize.py FOLDER --page docs/guide/other_optimizers.md`. -->
+<!-- Written by `python benchmarks/optimize.py FOLDERS --page docs/guide/other_optimizers.md`. -->
 
 Models as other converters write them, and exports of networks, through
 [`ow.optimize`](optimizer.md) and five others that write standard operators:
@@ -51,15 +49,16 @@ Models as other converters write them, and exports of networks, through
 pip install "onnxwright[bench]"
 python -m tests.optimizer.corpus exports
 python -m tests.optimizer.corpus.dialects outside
-python benchmarks/optimize.py outside exports --json figures.json --page docs/guide/other_optimizers.md
+python benchmarks/optimize.py outside exports --json figures.json \\
+    --page docs/guide/other_optimizers.md
 ```
 
 Constants do not count as nodes. "Nodes kept" is the geometric mean over the models that come out
 right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs
 without ONNX Runtime's own optimizations: "wrong" is an output that is not the original's, or a
 model that no longer runs. Times are of one loaded machine. Latencies are medians of {runs} runs;
-of a model that takes {longest:.0f} s for them there are fewer, {fewest} at least. A run that is
-stopped goes on where it was when the command is given again.
+of a model that takes {longest:.0f} s for them there are fewer, {fewest} at least. A run that is stopped
+goes on where it was when the command is given again.
 """
 
 
