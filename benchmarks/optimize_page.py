@@ -57,8 +57,8 @@ Constants do not count as nodes. "Nodes kept" is the geometric mean over the mod
 right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs
 without ONNX Runtime's own optimizations: "wrong" is an output that is not the original's, or a
 model that no longer runs. Times are of one loaded machine. Latencies are medians of {runs} runs;
-of a model that takes {longest:.0f} s for them there are fewer, {fewest} at least. A run that is stopped
-goes on where it was when the command is given again.
+of a model that takes {longest:.0f} s for them there are fewer, {fewest} at least. A run that is
+stopped goes on where it was when the command is given again.
 """
 
 
