@@ -2,25 +2,32 @@
 
     python benchmarks/optimize.py MODEL.onnx [MODEL.onnx ...] --json figures.json
     python -m tests.optimizer.corpus FOLDER && python benchmarks/optimize.py FOLDER
+    python benchmarks/optimize.py FOLDER OTHER --json figures.json --page page.md --seconds 1800
 
 Each library that is installed has a process of its own, which is started anew after a crash; the
 libraries take turns, model by model.  The results run in ONNX Runtime on the same inputs as the
 original, without the runtime's own optimizations: those of `MODEL.npz` where it is there, else
 random ones.  Latencies are medians of runs in turns, in default sessions and in sessions without
-optimizations.  Without models, stacks of attention layers of 1,000 to 8,000 nodes are built, which
-shows how time grows.
+optimizations; after `LONGEST` seconds of a model there are no more than `FEWEST` runs of each.
+Without models, stacks of attention layers of 1,000 to 8,000 nodes are built, which shows how time
+grows.
+
+With `--json` the figures of a model are written when it is measured, and a run that is begun again
+goes on after them.  A name that two folders have is measured once, in the first of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +40,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from optimize_page import page
 
 SIZES = (2, 5)
+FEWEST, LONGEST = 3, 20.0
+"""Runs of each result at least, and the seconds of one model after which there are no more."""
 
 
 def ours(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -208,8 +217,13 @@ class Worker:
         return found
 
 
-def latencies(models: dict[str, bytes], feeds: Any, runs: int, plain: bool) -> dict[str, float]:
-    """Milliseconds of a run of each model, with one thread, the models taking turns."""
+def latencies(
+    models: dict[str, bytes], feeds: Any, runs: int, plain: bool
+) -> tuple[dict[str, float], int]:
+    """Milliseconds of a run of each model, with one thread, the models taking turns.
+
+    The second result is how many runs of each there were.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -223,12 +237,16 @@ def latencies(models: dict[str, bytes], feeds: Any, runs: int, plain: bool) -> d
         for name, data in models.items()
     }
     times: dict[str, list[float]] = {name: [] for name in sessions}
-    for _ in range(runs + 1):
+    end = time.perf_counter() + LONGEST
+    for count in range(runs + 1):
+        if count > FEWEST and time.perf_counter() > end:
+            break
         for name, session in sessions.items():
             begun = time.perf_counter()
             session.run(None, feeds)
             times[name].append(time.perf_counter() - begun)
-    return {name: 1000 * statistics.median(found[1:]) for name, found in times.items()}
+    medians = {name: 1000 * statistics.median(found[1:]) for name, found in times.items()}
+    return medians, len(next(iter(times.values()))) - 1
 
 
 def nodes_of(model: onnx.ModelProto) -> int:
@@ -289,8 +307,10 @@ def measure(
             run[worker.name] = made
     for key, plain in (("ms", False), ("plain ms", True)):
         try:
-            for name, ms in latencies(run, given[0], runs, plain).items():
+            found, count = latencies(run, given[0], runs, plain)
+            for name, ms in found.items():
                 rows[name][key] = ms
+            rows["original"]["runs"] = min(count, rows["original"].get("runs", count))
         except Exception as error:  # noqa: BLE001 - a default session may refuse the original, too
             rows["original"][f"no {key}"] = str(error)[:80]
     for name, row in rows.items():
@@ -333,6 +353,13 @@ def summary(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> st
     return "\n".join(lines)
 
 
+def whole_file(path: Path, text: str) -> None:
+    """Write a file that is whole at every moment."""
+    beside = path.with_suffix(".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write the figures."""
     parser = argparse.ArgumentParser(description="Optimizers beside each other.")
@@ -341,8 +368,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--layers", nargs="*", type=int, default=[50, 100, 200, 400])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model")
-    parser.add_argument("--json", type=Path, help="write the figures")
-    parser.add_argument("--read", type=Path, help="take the figures of an earlier --json")
+    parser.add_argument("--json", type=Path, help="write the figures, model by model; models that "
+                        "it has already are not measured again")  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=math.inf,
+                        help="seconds after which no other model is begun")  # fmt: skip
     parser.add_argument("--page", type=Path, help="write a page of the documentation")
     given = parser.parse_args(arguments)
     workers = [Worker(name, given.limit) for name in given.only]
@@ -352,24 +381,31 @@ def main(arguments: list[str] | None = None) -> int:
         for path in given.models
         for file in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])
     ]
-    if given.read:
-        found = json.loads(given.read.read_text(encoding="utf-8"))
-    elif files:
-        for path in files:
-            found[path.stem] = measure(
-                path.stem, onnx.load(path), inputs_of(path), workers, given.runs
-            )
-    else:
-        for layers in given.layers:
-            label = f"stack of {layers}"
-            found[label] = measure(label, stack(layers), None, workers, given.runs)
+    if given.json and given.json.exists():
+        found = json.loads(given.json.read_text(encoding="utf-8"))
+    models: dict[str, Path | int] = {path.stem: path for path in reversed(files)}
+    if not models and not found:
+        models = {f"stack of {layers}": layers for layers in given.layers}
+    end = time.perf_counter() + given.seconds
+    for name, source in reversed(models.items()):
+        if name in found:
+            continue
+        if time.perf_counter() > end:
+            break
+        if isinstance(source, Path):
+            found[name] = measure(name, onnx.load(source), inputs_of(source), workers, given.runs)
+            found[name]["original"]["folder"] = source.parent.name
+        else:
+            found[name] = measure(name, stack(source), None, workers, given.runs)
+        if given.json:
+            whole_file(given.json, json.dumps(found, indent=1))
     for worker in workers:
         worker.stop()
+    there = Counter(path.parent.name for path in models.values() if isinstance(path, Path))
     print(summary(found, given.only))
     if given.page:
-        given.page.write_text(page(found, given.only), encoding="utf-8")
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        text = page(found, given.only, there, (given.runs, FEWEST, LONGEST))
+        given.page.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -11,19 +11,35 @@ PEERS = ("onnxslim", "onnxsim", "onnxoptimizer", "onnxscript", "ort basic")
 DIALECTS = ("coreml", "keras", "ort_transformers", "paddle", "sklearn", "tensorflow", "torchscript")
 # Why another one leaves fewer nodes of a model, by the beginning of its name.
 _SKIP_NORM = "SkipSimplifiedLayerNormalization is there, which takes 1.3 to 2 times as long"
+_SIMPLIFIED = "SimplifiedLayerNormalization is there, for which ours has no rule"
+_EMBEDDINGS = "the weight of the embeddings is read as it is, too: it would be stored twice"
 REASONS: dict[str, str] = {
-    "llama_by_hand.": _SKIP_NORM,
-    "qwen3.": _SKIP_NORM,
-    "mamba.dynamo": _SKIP_NORM,
-    "mamba.": "the weight of the embeddings is read as it is, too: it would be stored twice",
+    "llama_static_cache.": _SIMPLIFIED,
+    **dict.fromkeys(
+        (
+            "gemma2.",
+            "gemma3.",
+            "llama_",
+            "qwen3.",
+            "t5_cache.",
+            "mamba.dynamo",
+            "mamba2.",
+            "mamba_first_words.dynamo",
+            "mamba_next_word.dynamo",
+        ),
+        _SKIP_NORM,
+    ),
+    "mamba.": _EMBEDDINGS,
+    "mamba_first_words.": _EMBEDDINGS,
     "mamba_next_word.": "Transposes of axes of length 1 are Reshapes, which copy nothing; "
     "there FusedMatMul takes them in",
+    "encodec.": "a sum of squares of weights is computed there; ours leaves it to the runtime",
 }
 OF_RUNTIME = ("ort extended", "ort transformers")
 HEAD = """\
 # Beside other optimizers
 
-<!-- Written by `python benchmarks/optimize.py FOLDER --page docs/guide/other_optimizers.md`. -->
+<!-- Written by `python benchmarks/optimize.py FOLDERS --page docs/guide/other_optimizers.md`. -->
 
 Models as other converters write them, and exports of networks, through
 [`ow.optimize`](optimizer.md) and five others that write standard operators:
@@ -31,14 +47,18 @@ Models as other converters write them, and exports of networks, through
 
 ```bash
 pip install "onnxwright[bench]"
-python -m tests.optimizer.corpus.dialects corpus --stored 1
-python benchmarks/optimize.py corpus --page docs/guide/other_optimizers.md
+python -m tests.optimizer.corpus exports
+python -m tests.optimizer.corpus.dialects outside
+python benchmarks/optimize.py outside exports --json figures.json \\
+    --page docs/guide/other_optimizers.md
 ```
 
 Constants do not count as nodes. "Nodes kept" is the geometric mean over the models that come out
 right, "more" how many of them have more nodes than ours. Outputs are compared on the same inputs
 without ONNX Runtime's own optimizations: "wrong" is an output that is not the original's, or a
-model that no longer runs. Times are of one loaded machine.
+model that no longer runs. Times are of one loaded machine. Latencies are medians of {runs} runs;
+of a model that takes {longest:.0f} s for them there are fewer, {fewest} at least. A run that is
+stopped goes on where it was when the command is given again.
 """
 
 
@@ -46,6 +66,22 @@ def kind_of(name: str) -> str:
     """Which converter a model of the corpora is from."""
     first = name.partition(".")[0]
     return first if first in DIALECTS else f"networks, {name.rpartition('.')[2]}"
+
+
+def runs_itself(rows: dict[str, dict[str, Any]]) -> bool:
+    """Whether the original of a model runs."""
+    return not any("the first model does not run" in str(r.get("wrong")) for r in rows.values())
+
+
+def folders(found: dict[str, dict[str, dict[str, Any]]], there: dict[str, int]) -> list[str]:
+    """How many models of each folder were measured, and how often."""
+    lines = ["| folder | models | measured | with fewer runs |", "|---|--:|--:|--:|"]
+    most = max((r["original"].get("runs", 0) for r in found.values()), default=0)
+    for folder, count in there.items():
+        some = [r["original"] for r in found.values() if r["original"].get("folder") == folder]
+        fewer = sum(0 < o.get("runs", 0) < most for o in some)
+        lines.append(f"| {folder} | {count} | {len(some)} | {fewer} |")
+    return [*lines, ""]
 
 
 def right(row: dict[str, Any] | None) -> bool:
@@ -97,11 +133,29 @@ def comparison(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) ->
     return lines
 
 
-def page(found: dict[str, dict[str, dict[str, Any]]], names: list[str]) -> str:
-    """The figures as a page of the documentation."""
+def page(
+    found: dict[str, dict[str, dict[str, Any]]],
+    names: list[str],
+    there: dict[str, int],
+    runs: tuple[int, int, float],
+) -> str:
+    """The figures as a page of the documentation.
+
+    Args:
+        found: the figures, by model and library.
+        names: the libraries.
+        there: how many models each folder has, whether they were measured or not.
+        runs: how often latencies are measured, how often at least, and the seconds for more.
+    """
+    measured, idle = folders(found, there), [n for n, r in found.items() if not runs_itself(r)]
+    found = {n: r for n, r in found.items() if runs_itself(r)}
     present = [n for n in ("onnxwright", *PEERS) if n in names]
     lost = losses(found, "onnxwright", PEERS)
-    lines = [HEAD.format(peers=", ".join(with_version(n) for n in present[1:]))]
+    peers = ", ".join(with_version(n) for n in present[1:])
+    lines = [HEAD.format(peers=peers, runs=runs[0], fewest=runs[1], longest=runs[2]), *measured]
+    if idle:
+        words = "ONNX Runtime does not run these as their exporter wrote them; they do not count: "
+        lines += [f"{words}{', '.join(idle)}.", ""]
     lines += [f"## All {len(found)} models", "", *comparison(found, present), ""]
     part = (len(found) - len(lost)) / max(len(found), 1)
     lines += [

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any, Union, cast
 from weakref import ref
 
 from onnxwright.converter.analyze.liveness import liveness
@@ -167,17 +167,23 @@ def _front(unit: SourceUnit, sink: Sink, *, verbatim: bool) -> Front:
     return Front(parsed, body, local, tuple(_chains(body, local)))
 
 
-def _chains(node: Any, local: frozenset[str]) -> Iterator[hir.Name | hir.Attribute]:
+_Chains = list[Union[hir.Name, hir.Attribute]]
+
+
+def _chains(block: hir.Block, local: frozenset[str]) -> _Chains:
     """Every name, and every dotted name, that a body takes from around it."""
-    if isinstance(node, tuple):
-        for item in node:
-            yield from _chains(item, local)
-        return
+    found: _Chains = []
+    for statement in block:
+        _add_chains(statement, local, found)
+    return found
+
+
+def _add_chains(node: Any, local: frozenset[str], found: _Chains) -> None:
     if isinstance(node, hir.LocalFunction):
         own = {p.name for p in node.params} | set(bound_in(node.body))
         for p in node.params:
             if p.default is not None:
-                yield from _chains(p.default, local)
+                _add_chains(p.default, local, found)
         local |= own
     elif isinstance(node, hir.Comprehension):
         local |= {n for clause in node.clauses for n in target_names(clause.target)}
@@ -186,9 +192,12 @@ def _chains(node: Any, local: frozenset[str]) -> Iterator[hir.Name | hir.Attribu
         while isinstance(root, hir.Attribute):
             root = root.value
         if not (isinstance(root, hir.Name) and root.id in local):
-            yield node
+            found.append(node)
     for child in hir.children(node):
-        yield from _chains(child, local)
+        if type(child) is not hir.Name:
+            _add_chains(child, local, found)
+        elif child.id not in local:
+            found.append(child)
 
 
 def _rebound(front: Front, function: FunctionType) -> Any:

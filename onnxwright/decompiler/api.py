@@ -90,7 +90,8 @@ def to_script(
         <BLANKLINE>
         <BLANKLINE>
     """
-    proto, folder = _load(model)
+    with collector_paused():
+        proto, folder = _load(model)
     limit = _limit(inline_constants)
     npz = Path(weights_file) if weights_file is not None else None
     if weights == "npz" and npz is None:
@@ -106,7 +107,8 @@ def to_script(
     options = Options(weights, limit, found, folder, "" if beside == "." else beside)
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
-        sugar.types = element_types(proto)
+        with collector_paused():
+            sugar.types = element_types(proto)
     trial = search(proto, options, name, sugar) if operators else None
     made, module = _text(proto, options, name, sugar, trial)
     if npz is not None and module.arrays:

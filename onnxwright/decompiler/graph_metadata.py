@@ -75,6 +75,8 @@ class Facts:
         self, proto: Any, more: dict[str, Expr] | None = None, without: str | None = None
     ) -> Expr | None:
         """The doc string and metadata of anything, with other facts, as a dict; None if empty."""
+        if not (more or proto.doc_string or proto.metadata_props):
+            return None
         entries: dict[str, Expr] = dict(more or {})
         if proto.doc_string:
             entries["doc_string"] = long_text(proto.doc_string)

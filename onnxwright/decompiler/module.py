@@ -27,7 +27,7 @@ from onnxwright.decompiler.layout import (
 from onnxwright.decompiler.loops import LoopBody
 from onnxwright.decompiler.module_contents import Module, Options
 from onnxwright.decompiler.names import Names
-from onnxwright.decompiler.planning import ordered
+from onnxwright.decompiler.planning import Plan
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.decompiler.writer import rest_of_graph
 from onnxwright.types.kinds import AttrKind
@@ -253,7 +253,7 @@ def _main(
     unread = {w for w in graph.initializers if not w.uses and not w.is_output}
     names.reserve(*(w.name for w in unread))  # no variable has them, and no value may get them
     # NOTE: in order of first use, which is the order in which compiling finds them.
-    place = {w: n for n, w in enumerate(_read_in_order(graph))}
+    place = {w: n for n, w in enumerate(_read_in_order(graph, body.plan))}
     for w in sorted(graph.initializers, key=lambda w: place.get(w, len(place))):
         if w.input_index is None and w not in unread:
             _global_initializer(module, body, w)
@@ -285,14 +285,14 @@ def _main(
     return _definition(decorator, python, params, result, doc, written), facts
 
 
-def _read_in_order(graph: ProtoGraph) -> dict[ProtoValue, None]:
+def _read_in_order(graph: ProtoGraph, plan: Plan) -> dict[ProtoValue, None]:
     """The values that nodes read, in the order in which calls are compiled."""
     found: dict[ProtoValue, None] = {}
-    for node in ordered(graph.nodes):
+    for node in plan.order[graph]:
         found.update(dict.fromkeys(w for w in node.inputs if w is not None))
         for graphs in node.subgraphs.values():
             for inner in graphs:
-                found.update(_read_in_order(inner))
+                found.update(_read_in_order(inner, plan))
     found.update(dict.fromkeys(graph.outputs))
     return found
 

@@ -252,7 +252,7 @@ class Module:
             name["doc_string"] = text(tensor.doc_string)
         if tensor.data_location == onnx.TensorProto.EXTERNAL and self.options.weights == "external":
             return call("initializer", self._external(tensor), **{"name": text(value.name), **name})
-        size = int(np.prod(list(tensor.dims)))
+        size = math.prod(tensor.dims)
         if self.options.hollow and size > _LARGE:
             # Only named: together such weights may be more than a model in memory can hold.
             self.uses.update(("External", "Path", "folder", "DType"))

@@ -134,6 +134,8 @@ class Places:
 
 def origin_of(node: ProtoNode) -> tuple[str, str] | None:
     """The file and `line:column` of a node that says where it was written."""
+    if not node.proto.metadata_props:
+        return None
     found: Any = [p.value for p in node.proto.metadata_props if p.key == ORIGIN]
     if len(found) != 1:
         return None

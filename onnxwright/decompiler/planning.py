@@ -280,6 +280,8 @@ def _around(outer: ProtoGraph, inner: ProtoGraph) -> bool:
 def ordered(nodes: list[ProtoNode]) -> list[ProtoNode]:
     """Nodes in an order in which each is made before it is read; unchanged if that holds."""
     place = {node: n for n, node in enumerate(nodes)}
+    if all(place[u] <= n for n, node in enumerate(nodes) for u in _sources(node, place)):
+        return nodes
     done: set[ProtoNode] = set()
     result: list[ProtoNode] = []
     for node in nodes:

@@ -26,7 +26,7 @@ def rebuild(
     Args:
         source: the text.
         file: where the text is taken to be, for weights beside it.
-        tree: its syntax tree, if it is parsed already.
+        tree: its syntax tree, if it is parsed already; its scripts alone are left in it.
 
     Example:
         >>> from onnx import parser
@@ -39,6 +39,8 @@ def rebuild(
     if tree is None:
         return _made_by(source, name, compile(source, name, "exec"), keep=file is not None)
     code = compile(tree, name, "exec")
+    # Only scripts are looked up in it; all that the text says beside them takes as much memory.
+    tree.body = [d for d in tree.body if isinstance(d, ast.FunctionDef) and d.decorator_list]
     with known_module(source, tree, code):
         return _made_by(source, name, code, keep=file is not None)
 

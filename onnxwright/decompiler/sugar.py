@@ -6,6 +6,7 @@ compared, so a wrong guess costs time, not truth.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,7 +193,7 @@ class Sugar:
         if attr.ref_attr_name or attr.doc_string or not attr.HasField("t"):
             return None
         tensor = attr.t
-        count = int(np.prod(list(tensor.dims)))
+        count = math.prod(tensor.dims)
         if tensor.data_location or count > self.limit or len(tensor.dims) > 1:
             return None
         dtype = DType(tensor.data_type)

@@ -293,18 +293,22 @@ class _Writer:
         protos: dict[int, onnx.TypeProto] = {}  # by annotation; `details` keeps these alive
         for python in dict.fromkeys((*details.types, *details.values)):
             name = self.final.get(python, python)
-            info = infos[name] = onnx.ValueInfoProto(name=name)
             declared = details.types.get(python)
-            if isinstance(declared, bytes):
-                info.type.ParseFromString(declared)
-            elif declared is not None:
-                if id(declared) not in protos:
-                    protos[id(declared)] = _annotated(declared)
-                info.type.CopyFrom(protos[id(declared)])
-            facts = details.values.get(python, {})
-            if facts.get("doc_string"):
-                info.doc_string = facts["doc_string"]
-            _entries(info, facts.get("metadata", {}))
+            if declared is None:
+                info = onnx.ValueInfoProto(name=name)
+            elif isinstance(declared, bytes):
+                info = onnx.ValueInfoProto(name=name, type=onnx.TypeProto.FromString(declared))
+            else:
+                proto = protos.get(id(declared))
+                if proto is None:
+                    proto = protos[id(declared)] = _annotated(declared)
+                info = onnx.ValueInfoProto(name=name, type=proto)
+            infos[name] = info
+            facts = details.values.get(python)
+            if facts:
+                if facts.get("doc_string"):
+                    info.doc_string = facts["doc_string"]
+                _entries(info, facts.get("metadata", {}))
         return infos
 
     def _finish(self, graph: onnx.GraphProto) -> None:
@@ -326,7 +330,7 @@ class _Writer:
             self.place += 1
             for name in outputs:
                 self._note(graph, name, seen)
-            if self._absent.intersection(outputs):
+            if self._absent and self._absent.intersection(outputs):
                 del node.output[:]
                 node.output.extend("" if name in self._absent else name for name in outputs)
             for attr in sorted(node.attribute, key=_is_else):
@@ -343,8 +347,9 @@ class _Writer:
             node.doc_string = facts["doc_string"]
         if self.place < len(self.origins) and self.origins[self.place]:
             _entries(node, {ORIGIN: self.origins[self.place]})
-        _entries(node, facts.get("metadata", {}))
-        node.MergeFromString(facts.get("extra", b""))
+        if facts:
+            _entries(node, facts.get("metadata", {}))
+            node.MergeFromString(facts.get("extra", b""))
 
     def _note(self, graph: onnx.GraphProto, name: str, seen: set[str]) -> None:
         info = self._infos.get(name)

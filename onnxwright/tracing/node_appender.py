@@ -74,6 +74,8 @@ class NodeAppender:
 
     def origin(self) -> str | None:
         """`file:line:col` of the place being compiled, written on nodes (no folders)."""
+        if self.recorder.exact:
+            return None  # its nodes say only what its details say
         if self._origin is not None or self.span is None:
             return self._origin
         return origin_text(self.span)

@@ -6,7 +6,6 @@ facts on a statement (`live_out`) does so in a field made for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Union, get_args
 
@@ -410,22 +409,24 @@ def node_fields(kind: type) -> tuple[str, ...]:
     return names
 
 
-def children(node: object) -> Iterator[object]:
+def children(node: object) -> list[object]:
     """The nodes directly inside a node, in order of evaluation for expressions."""
+    found: list[object] = []
     for name in node_fields(type(node)):
         value = getattr(node, name)
         if type(value) is tuple:
-            yield from _nodes(value)
+            _add_nodes(value, found)
         elif type(value) in NODE_TYPES:
-            yield value
+            found.append(value)
+    return found
 
 
-def _nodes(items: tuple[object, ...]) -> Iterator[object]:
+def _add_nodes(items: tuple[object, ...], found: list[object]) -> None:
     for item in items:
         if type(item) is tuple:
-            yield from _nodes(item)
+            _add_nodes(item, found)
         elif type(item) in NODE_TYPES:
-            yield item
+            found.append(item)
 
 
 NODE_TYPES: frozenset[type] = frozenset(
@@ -436,3 +437,5 @@ _NOT_NODES = frozenset(
      "node", "read", "bound", "captured")
 )  # fmt: skip
 _FIELDS: dict[type, tuple[str, ...]] = {}
+# Expressions without others inside.
+LEAVES = frozenset((Name, Literal))

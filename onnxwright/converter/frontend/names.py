@@ -50,10 +50,11 @@ def walrus_names(node: object) -> list[str]:
         return []
     if isinstance(node, hir.Verbatim):
         return list(node.bound)
-    names = [node.name] if isinstance(node, hir.Walrus) else []
+    names: list[str] = []
     for child in hir.children(node):
-        names += walrus_names(child)
-    return names
+        if type(child) not in hir.LEAVES:
+            names += walrus_names(child)
+    return [node.name, *names] if isinstance(node, hir.Walrus) else names
 
 
 def reads(node: object, bound: set[str] | None = None) -> list[str]:
@@ -74,7 +75,10 @@ def _reads(node: object, bound: set[str], names: dict[str, None]) -> None:
     elif type(node) not in _SPECIAL:
         if node is not None:
             for child in hir.children(node):
-                _reads(child, bound, names)
+                if type(child) not in hir.LEAVES:
+                    _reads(child, bound, names)
+                elif type(child) is hir.Name and child.id not in bound:
+                    names.setdefault(child.id)
     elif isinstance(node, hir.Verbatim):
         names.update(dict.fromkeys(name for name in node.read if name not in bound))
         bound |= set(node.bound)
