@@ -22,7 +22,7 @@ from onnxwright.ir.serialize import model_to_proto, to_proto
 from onnxwright.ir.validation.damage import Damage
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.backend import TracingBackend
-from onnxwright.tracing.closing import ModelFacts
+from onnxwright.tracing.closing import ClosedModel, ModelFacts
 
 # So many of the last nodes are shown in a notebook.
 _SHOWN = 40
@@ -63,13 +63,15 @@ class Results:
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
         """
-        model = self._closed_model()
-        self.backend.own_types(model.graph)
-        return model
+        made = self._closed_model()
+        if isinstance(made, ClosedModel):
+            self.backend.own_types(made.closed.nodes)
+            made = self._made = made.ir_model()
+        return made
 
-    def _closed_model(self) -> ir.Model:
-        """The model; its values may still share their types."""
-        if not isinstance(self._made, ir.Model):
+    def _closed_model(self) -> ir.Model | ClosedModel:
+        """The model, as it was given out; else its graph, whose values may share their types."""
+        if not isinstance(self._made, (ir.Model, ClosedModel)):
             self._require_outputs()
             if self._attributes:
                 fail(messages.AttributeOfModel(name=self._attributes[0].name))
@@ -105,7 +107,8 @@ class Results:
             ScriptError: there is no output (OW545), or one without a type (OW703).
             ModelError: the checker refuses the model (OW744).
         """
-        model = model_to_proto(self._closed_model())
+        made = self._closed_model()
+        model = made.proto() if isinstance(made, ClosedModel) else model_to_proto(made)
         external = any(
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )

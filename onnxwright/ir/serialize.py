@@ -6,11 +6,13 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
@@ -20,9 +22,11 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
+from onnxwright.ir.adapters import tensor as tensor_of_array
 from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.stored import holds_nothing, notes_of, props_of
 from onnxwright.ir.text import clean
+from onnxwright.types.dtypes import DType
 
 # So many characters of a part of a model are shown.
 _LONGEST = 200
@@ -213,27 +217,58 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
     if graph.doc_string:
         proto.doc_string = graph.doc_string
     _metadata(proto, graph.metadata_props)
-    held = graph.initializers
-    for value in graph.inputs:
+    held = [(value, value.const_value) for value in graph.initializers.values()]
+    fill_body(proto, graph.inputs, held, graph, graph.outputs, untyped)
+
+
+def fill_body(
+    proto: onnx.GraphProto,
+    inputs: Iterable[ir.Value],
+    held: Sequence[tuple[ir.Value, Any]],
+    nodes: Iterable[ir.Node],
+    outputs: Iterable[ir.Value],
+    untyped: Collection[str] = frozenset(),
+) -> None:
+    """Write down what a graph consists of, which need not be an `ir.Graph`.
+
+    Args:
+        inputs, nodes, outputs: of the graph.
+        held: its initializers, each with what it holds: a tensor or an array of numpy, or None.
+        untyped: names of initializers of which no type is written.
+
+    Raises:
+        onnx_ir.serde.SerdeError: a value cannot be written.
+
+    Example:
+        >>> import numpy as np
+        >>> x, made = ir.Value(name="x"), onnx.GraphProto()
+        >>> fill_body(made, [], [(x, np.array([2, 3]))], [], [x])
+        >>> made.initializer[0].dims, onnx.numpy_helper.to_array(made.initializer[0])
+        ([2], array([2, 3]))
+    """
+    names = {value.name for value, _ in held}
+    read: set[str | None] = set()
+    for value in inputs:
+        read.add(value.name)
         _value(proto.input, value)
-        if value.name not in held:
+        if value.name not in names:
             _quantization(proto, value)
-    names = {value.name for value in graph.inputs}
-    for value in held.values():
-        if value.name not in names and value.name not in untyped:
+    for value, tensor in held:
+        if value.name not in read and value.name not in untyped:
             _value_inside(proto, value)
         else:
             _quantization(proto, value)
-        tensor = value.const_value
-        if tensor is not None:
+        if type(tensor) is np.ndarray:
+            _array(proto.initializer.add(), tensor, value.name)
+        elif tensor is not None:
             tensor.name = value.name
             _tensor(proto.initializer.add(), tensor)
-    nodes = proto.node
-    for node in graph:
-        for value in _node(nodes, node):
-            if not value.is_graph_output():
+    made, shown = proto.node, set(outputs)
+    for node in nodes:
+        for value in _node(made, node):
+            if value not in shown:
                 _value_inside(proto, value)
-    for value in graph.outputs:
+    for value in outputs:
         _value(proto.output, value)
         _quantization(proto, value)
 
@@ -304,6 +339,26 @@ def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
     proto.raw_data = tensor.tobytes()
     if tensor.metadata_props:
         _metadata(proto, tensor.metadata_props)
+
+
+def _array(proto: onnx.TensorProto, array: np.ndarray[Any, Any], name: str | None) -> None:
+    """Fill in a tensor that holds an array."""
+    number = _plain_number(array.dtype)
+    if number is None:
+        _tensor(proto, tensor_of_array(array, name))
+        return
+    if name:
+        proto.name = name
+    proto.data_type = number
+    proto.dims.extend(array.shape)
+    proto.raw_data = array.tobytes()
+
+
+@lru_cache(maxsize=64)
+def _plain_number(dtype: np.dtype[Any]) -> int | None:
+    """The number of an element type whose arrays are written as they lie in memory."""
+    is_plain = dtype.kind in "biufc" and dtype.isnative and sys.byteorder == "little"
+    return int(DType.from_numpy(dtype)) if is_plain else None
 
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:

@@ -53,11 +53,14 @@ class OpCall:
         known: the arrays inputs are known to hold.
         values: inputs as shapes: their dimensions, where they are small vectors or scalars.
         present: which inputs there are; all by default.
+        is_bare: whether it is certain that nothing is known of what its inputs hold.
     """
 
     __slots__ = (
         "attributes",
         "count",
+        "is_bare",
+        "is_full",
         "known",
         "name",
         "present",
@@ -76,6 +79,8 @@ class OpCall:
         known: Sequence[Array | None],
         values: Sequence[Shape | None],
         present: Sequence[bool] | None = None,
+        *,
+        is_bare: bool = False,
     ) -> None:
         self.signature = signature
         self.name = signature.name
@@ -85,9 +90,18 @@ class OpCall:
         self.types = types
         self.known = known
         self.values = values
-        self.present = present if present is not None else (True,) * len(types)
+        self.is_full = present is None
+        self.present = (True,) * len(types) if present is None else present
+        self.is_bare = is_bare
 
     # -- inputs ------------------------------------------------------------------------------------
+
+    @property
+    def read_types(self) -> Sequence[object]:
+        """The types of its inputs, something else for those that are absent."""
+        if self.is_full:
+            return self.types
+        return [kind if here else _MISSING for kind, here in zip(self.types, self.present)]
 
     def has(self, n: int) -> bool:
         """Whether there is an input `n`."""

@@ -236,6 +236,19 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             inputs = self._spill(plan, inputs, attributes)
         if kwargs:
             inputs, outputs, name = self._keywords(plan, inputs, attributes, kwargs)
+        is_full = len(inputs) >= plan.least
+        for value in inputs:
+            if value is None:
+                is_full = False
+        if not is_full:
+            inputs = self._present(plan, inputs)
+        for key in plan.needed:
+            if key not in attributes:
+                fail_attribute(self.name, self.signature, plan.attributes[key][0])
+        return BoundCall(self, tuple(inputs), attributes, outputs, name)
+
+    def _present(self, plan: CallPlan, inputs: list[Any]) -> list[Any]:
+        """Inputs of which some are absent, as a node lists them; one that is needed is an error."""
         inputs = self.listed(inputs)
         if len(inputs) < plan.least:
             fail_missing(self.name, self.signature, plan, inputs)
@@ -246,10 +259,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
             for value in inputs[len(plan.fixed) :]:
                 if value is None:
                     fail_missing(self.name, self.signature, plan, inputs)
-        for key in plan.needed:
-            if key not in attributes:
-                fail_attribute(self.name, self.signature, plan.attributes[key][0])
-        return BoundCall(self, tuple(inputs), attributes, outputs, name)
+        return inputs
 
     def _keywords(
         self,

@@ -19,6 +19,7 @@ from onnxwright.semantics.backend import Backend, Promotable, V, is_value
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.literals import (
     DEFAULT_DTYPE,
+    PLAIN_NUMBERS,
     as_value,
     dtype_of,
     is_number_like,
@@ -106,34 +107,67 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
     if signature is None:
         return [None if x is None else as_value(b, x) for x in bound.inputs]
     values = list(bound.inputs)
+    taken = _taken(signature)
+    dtypes: list[DType | None] = []
     for x in values:
-        if x is not None and not (is_value(x) and b.weak_kind(x) is None):
+        if x is None:
+            dtypes.append(None)
+        elif is_value(x) and b.weak_kind(x) is None:
+            dtypes.append(dtype_of(b, x))
+        else:
             # A number takes its type from what is beside it.
-            params = [parameter_at(signature, n) for n in range(len(values))]
+            params = taken.params_of(len(values))
             likes = _strong_by_variable(b, bound, params)
             values = [
                 None if x is None else _input(b, x, param, likes)
                 for x, param in zip(values, params, strict=True)
             ]
+            dtypes = [None if v is None else dtype_of(b, v) for v in values]
             break
-    kinds = [None if v is None else b.type_of(v) for v in values]
-    dtypes = tuple([kind.dtype if isinstance(kind, TensorType) else None for kind in kinds])
-    # The signature is kept with the types that it takes, so that no other one gets its id.
-    taken = _TAKEN.get(id(signature))
-    if taken is None:
-        taken = _TAKEN[id(signature)] = (signature, set())
-    if dtypes not in taken[1]:
-        params = [parameter_at(signature, n) for n in range(len(values))]
-        _check_types(b, signature, params, values)
-        if len(dtypes) <= _MOST_INPUTS:
-            taken[1].add(dtypes)
+    key = tuple(dtypes)
+    if key not in taken.dtypes:
+        _check_types(b, signature, taken.params_of(len(values)), values)
+        if len(key) <= _MOST_INPUTS:
+            taken.dtypes.add(key)
     return values
 
 
 # Of calls with more inputs nothing is kept: there are too many kinds of them.
 _MOST_INPUTS = 8
-_TAKEN: dict[int, tuple[OpSignature, set[tuple[DType | None, ...]]]] = {}
-"""By the id of a signature: it, and the element types of inputs that it takes together."""
+
+
+class _Taken:
+    """What the calls of an operator have taken.
+
+    Attributes:
+        signature: its schema, which is kept, so that no other one gets its id.
+        dtypes: element types of inputs that it takes together.
+    """
+
+    def __init__(self, signature: OpSignature) -> None:
+        self.signature = signature
+        self.dtypes: set[tuple[DType | None, ...]] = set()
+        self._params: dict[int, list[InputParam]] = {}
+
+    def params_of(self, count: int) -> list[InputParam]:
+        """The formal inputs of so many."""
+        if count > _MOST_INPUTS:
+            return [parameter_at(self.signature, n) for n in range(count)]
+        found = self._params.get(count)
+        if found is None:
+            found = [parameter_at(self.signature, n) for n in range(count)]
+            self._params[count] = found
+        return found
+
+
+_ALL_TAKEN: dict[int, _Taken] = {}
+
+
+def _taken(signature: OpSignature) -> _Taken:
+    found = _ALL_TAKEN.get(id(signature))
+    if found is None:
+        found = _ALL_TAKEN[id(signature)] = _Taken(signature)
+    return found
 
 
 def parameter_at(signature: OpSignature, n: int) -> InputParam:
@@ -147,7 +181,7 @@ def _strong_by_variable(
     """For each type variable, the first input with a type of its own."""
     dtypes: dict[str, V] = {}
     for x, param in zip(bound.inputs, params, strict=True):
-        if x is None or not param.homogeneous:
+        if x is None or type(x) in PLAIN_NUMBERS or not param.homogeneous:
             continue
         dtype = dtypes.get(param.type_str)
         if dtype is not None and dtype_of(b, dtype) is not None:

@@ -35,7 +35,7 @@ DEFAULT_DTYPE = {
     "str": DType.STRING,
 }
 # Plain Python numbers: nothing else needs to be asked of them.
-_NUMBERS = (bool, int, float)
+PLAIN_NUMBERS = (bool, int, float)
 _KIND_ORDER = ("bool", "int", "float", "complex")
 
 
@@ -231,7 +231,7 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
     """
     if dtype is None and like is not None:
         dtype = dtype_of(b, like)
-    if type(x) not in _NUMBERS:
+    if type(x) not in PLAIN_NUMBERS:
         if is_value(x):
             value: V = x
             weak = b.weak_kind(value) is not None
@@ -252,6 +252,8 @@ def as_value(b: Backend[V], x: object, *, like: V | None = None, dtype: DType | 
         return b.emit(
             _op(b, "CastLike", "a number beside a tensor of unknown type"), (raw, like), {}, 1
         )[0]
+    if type(x) is float and (dtype is None or dtype.is_float):  # as `array_of` makes it
+        return b.constant(np.array(x, dtype=np.float64).astype((dtype or DType.FLOAT).numpy))
     return b.constant(array_of(b, x, dtype))
 
 

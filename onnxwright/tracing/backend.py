@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,17 @@ from onnxwright.ir import adapters
 from onnxwright.ir.builder import Recorder
 from onnxwright.ir.collector import collector_paused
 from onnxwright.ir.nested import all_nodes
-from onnxwright.ir.serialize import model_to_proto
 from onnxwright.operators import facts
 from onnxwright.operators.contrib import types_of_runtime
 from onnxwright.operators.op_call import OpCall, as_array
-from onnxwright.operators.shape_values import decided, values_of
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import signature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing import control_flow
-from onnxwright.tracing.closing import ModelFacts, finalize, ir_graph, ir_model
+from onnxwright.tracing.call_keys import exact_attributes
+from onnxwright.tracing.call_memo import CallFacts, call_facts, known_facts
+from onnxwright.tracing.closing import ClosedModel, ModelFacts, finalize, ir_graph
 from onnxwright.tracing.constants import constant_array
 from onnxwright.tracing.fold import fold, foldable
 from onnxwright.tracing.graph_backend import ConvertCall, GraphBackend
@@ -169,29 +170,42 @@ class TracingBackend(GraphBackend):
         outputs: int,
     ) -> tuple[GraphValue, ...]:
         """The outputs of an operator that is not its input: shared, folded, or those of a node."""
+        written = exact_attributes(attributes)
         shares = self.folds and self.simplifies
-        key = self._sharing_key(op, inputs, attributes, outputs) if shares else None
+        key = self._sharing_key(op, inputs, written, outputs) if shares else None
         shared = self._shared(key)
         if shared is not None:
             return shared
-        attrs = self.checked_attributes(op, attributes)
-        types = self.output_types(op, call, inputs, attrs)
-        if types is None:
+        attrs = self.checked_attributes(op, attributes) if attributes else []
+        if call is not None:
+            found = known_facts(call, op.opset.version, written)
+            if found is None:
+                infer = partial(self._inferred, op, inputs, attrs)
+                found = call_facts(call, op.opset.version, written, infer)
+        else:
             kinds = [None if v is None else v.kind for v in inputs]
-            types = types_of_runtime(op.name, op.domain, kinds, outputs, attributes)
-            types = types or [None] * outputs
-        dims = values_of(call, types) if call is not None and op.domain == "" else None
-        results = self._without_node(op, call, types, attrs, dims) if self.folds else None
-        if results is not None:
-            self._share(key, [v.value for v in results])
-            return results
+            named = types_of_runtime(op.name, op.domain, kinds, outputs, attributes)
+            found = CallFacts(tuple(named or [None] * outputs), None, None)
+        if self.folds:
+            results = self._without_node(op, call, found, attrs)
+            if results is not None:
+                self._share(key, [v.value for v in results])
+                return results
+        types, dims, _ = found
         # Nodes that were written as they are stay, though nothing may read them.
         sugar = self.folds
         values = self.append_node(op, inputs, attrs, types, call, sugar=sugar, dims=dims or ())
         if dims is not None and len(values) == 1 and self.folds:
             self._share(_shape_key(types[0], dims[0]), values)
         self._share(key, values)
+        if len(values) == 1:
+            return (self.wrap(values[0], types[0]),)
         return tuple([self.wrap(v, k) for v, k in zip(values, types, strict=True)])
+
+    def _inferred(
+        self, op: Op, inputs: Sequence[GraphValue | None], attrs: list[ir.Attr], call: OpCall
+    ) -> Sequence[OnnxType | None]:
+        return self.output_types(op, call, inputs, attrs) or [None] * call.count
 
     def _constant_node(self, op: Op, attributes: Mapping[str, object]) -> tuple[GraphValue, ...]:
         """The output of a Constant that stays a node; what it holds is known."""
@@ -203,23 +217,20 @@ class TracingBackend(GraphBackend):
         return (self.wrap(value, kind),)
 
     def _without_node(
-        self,
-        op: Op,
-        call: OpCall | None,
-        types: Sequence[OnnxType | None],
-        attrs: list[ir.Attr],
-        dims: Sequence[Shape | None] | None,
+        self, op: Op, call: OpCall | None, found: CallFacts, attrs: list[ir.Attr]
     ) -> tuple[GraphValue, ...] | None:
         """The outputs as constants, or as what holds the same shape, where that is known now."""
         if call is None or op.domain != "":
             return None
+        types, dims, array = found
+        if call.is_bare and call.types and array is None and dims is None:
+            return None  # as most calls are
         if foldable(op, call) and not (self.folds_exactly and may_round(op, types)):
             arrays = fold(op, call, types, attrs)
             if arrays is not None:
                 return tuple(map(self.constant, arrays))
         if call.count != 1:
             return None
-        array = decided(call, types)
         kind, shape = types[0], dims[0] if dims is not None else None
         if array is None and shape is not None and isinstance(kind, TensorType):
             array = as_array(shape, kind)
@@ -258,20 +269,20 @@ class TracingBackend(GraphBackend):
         Returns:
             The model; it owns the graph, so nothing can be built after it.
         """
-        model = self.closed_model(outputs, names, facts)
-        self.own_types(model.graph)
-        return model
+        closed = self.closed_model(outputs, names, facts)
+        self.own_types(closed.closed.nodes)
+        return closed.ir_model()
 
     def closed_model(
         self,
         outputs: Sequence[GraphValue],
         names: Sequence[str] | None = None,
         facts: ModelFacts | None = None,
-    ) -> ir.Model:
+    ) -> ClosedModel:
         """As `to_ir_model`, of values that may still share their types: to be read only."""
         facts = facts or ModelFacts()
         closed = finalize(self, outputs, names, as_they_are=facts.opened is not None)
-        return ir_model(self, closed, facts)
+        return ClosedModel(self, closed, facts)
 
     def own_types(self, nodes: Iterable[ir.Node]) -> None:
         """Give the constants of this graph, and what its nodes make, types that may be changed."""
@@ -307,7 +318,7 @@ class TracingBackend(GraphBackend):
             outputs: the model's outputs.
             facts: what else the model says.
         """
-        return model_to_proto(self.closed_model(outputs, names, facts))
+        return self.closed_model(outputs, names, facts).proto()
 
 
 def _shape_key(kind: OnnxType | None, dims: Shape | None) -> object | None:

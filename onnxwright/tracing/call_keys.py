@@ -17,29 +17,41 @@ _MOST_BYTES = 64
 def call_key(
     op: Op,
     read: Sequence[ir.Value | None],
-    attributes: Mapping[str, object],
+    written: tuple[object, ...] | None,
     outputs: int,
 ) -> tuple[object, ...] | None:
     """What makes two calls the same.
 
+    Args:
+        written: their attributes, as `exact_attributes` gives them.
+
     Returns:
         A key; None where an attribute is of a kind that is not compared.
+    """
+    if written is None:
+        return None
+    return (op.name, op.domain, op.opset.version, outputs, *read, *written)
+
+
+def exact_attributes(attributes: Mapping[str, object]) -> tuple[object, ...] | None:
+    """Attributes such that equal means the same bits.
+
+    Returns:
+        A key; None where one is of a kind that is not compared.
 
     Example:
-        >>> from onnxwright.opset import opset23 as op
-        >>> zero, minus = (call_key(op.Elu, [], {"alpha": x}, 1) for x in (0.0, -0.0))
-        >>> zero == minus
+        >>> exact_attributes({"alpha": 0.0}) == exact_attributes({"alpha": -0.0})
         False
     """
     if not attributes:
-        return (op.name, op.domain, op.version, outputs, *read)
+        return ()
     written = []
     for name, value in attributes.items():
         exact = _exact(value)
         if exact is None:
             return None
         written.append((name, exact))
-    return (op.name, op.domain, op.version, outputs, *read, *written)
+    return tuple(written)
 
 
 def _exact(value: Any) -> object | None:

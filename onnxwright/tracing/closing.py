@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import onnx
 import onnx_ir as ir
 
+from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.ir import adapters
 from onnxwright.ir.ir_versions import lowest_ir_version
 from onnxwright.ir.nested import all_nodes, name_nodes, subgraphs
 from onnxwright.ir.reading import raise_damage
+from onnxwright.ir.serialize import fill_body, model_to_proto
 from onnxwright.ir.validation.damage import Damage, quoted
 from onnxwright.ir.verify import verify
 from onnxwright.semantics.graph_value import GraphValue
@@ -166,42 +169,92 @@ def _imports(b: GraphBackend, nodes: list[ir.Node]) -> dict[str, int]:
     return imports
 
 
-def ir_model(b: GraphBackend, closed: Closed, facts: ModelFacts) -> ir.Model:
-    """A finished graph as a model.
+class ClosedModel:
+    """A finished graph and what its model says: a model of onnx_ir, or a message, where asked.
 
     Args:
+        b: the backend that built the graph.
+        closed: the graph.
         facts: what else the model says.
     """
-    for value in closed.constants:
-        value.const_value = b.pool.as_tensor(value)
-    imports = dict(closed.imports)
-    for function in facts.functions:
-        for domain, version in function.opset_imports.items():
-            imports[domain] = max(imports.get(domain, 0), version)
-    imports.update(facts.imports)
-    for function in facts.functions:
-        imports.setdefault(function.domain, 1)
-    graph = ir.Graph(
-        closed.inputs,
-        closed.outputs,
-        nodes=closed.nodes,
-        initializers=closed.constants,
-        opset_imports=dict(sorted(imports.items())),
-        name=facts.name,
-        doc_string=facts.doc_string,
-    )
-    model = ir.Model(
-        graph,
-        ir_version=facts.ir_version or lowest_ir_version(imports, b.recorder.types.values()),
-        producer_name=facts.producer_name,
-        producer_version=__version__ if facts.producer_name == "onnxwright" else None,
-        doc_string=facts.doc_string,
-        functions=facts.functions,
-        metadata_props=dict(facts.metadata),
-    )
-    if facts.opened is not None:
-        _as_opened(b, model, facts.opened)
-    return model
+
+    def __init__(self, b: GraphBackend, closed: Closed, facts: ModelFacts) -> None:
+        self.b = b
+        self.closed = closed
+        self.facts = facts
+
+    def ir_model(self) -> ir.Model:
+        """The model; it owns the graph."""
+        closed, opened = self.closed, self.facts.opened
+        for value in closed.constants:
+            value.const_value = self.b.pool.as_tensor(value)
+        graph = self._graph(closed)
+        model = self._model(graph)
+        if opened is not None:
+            _as_opened(self.b, model, opened)
+        return model
+
+    def proto(self) -> onnx.ModelProto:
+        """The same model as a message, for which no graph of onnx_ir is made."""
+        closed = self.closed
+        if self.facts.opened is not None or not _name_as_graph_does(closed.nodes):
+            return model_to_proto(self.ir_model())
+        proto = model_to_proto(self._model(self._graph(None)))
+        held = [(value, self.b.pool.array_or_tensor(value)) for value in closed.constants]
+        with unicode_checked():
+            fill_body(proto.graph, closed.inputs, held, closed.nodes, closed.outputs)
+        return proto
+
+    def _graph(self, closed: Closed | None) -> ir.Graph:
+        """A graph of this name: this one, or one that has nothing in it."""
+        return ir.Graph(
+            () if closed is None else closed.inputs,
+            () if closed is None else closed.outputs,
+            nodes=() if closed is None else closed.nodes,
+            initializers=() if closed is None else closed.constants,
+            opset_imports=dict(sorted(self._imports().items())),
+            name=self.facts.name,
+            doc_string=self.facts.doc_string,
+        )
+
+    def _imports(self) -> dict[str, int]:
+        facts, imports = self.facts, dict(self.closed.imports)
+        for function in facts.functions:
+            for domain, version in function.opset_imports.items():
+                imports[domain] = max(imports.get(domain, 0), version)
+        imports.update(facts.imports)
+        for function in facts.functions:
+            imports.setdefault(function.domain, 1)
+        return imports
+
+    def _model(self, graph: ir.Graph) -> ir.Model:
+        facts, types = self.facts, self.b.recorder.types
+        return ir.Model(
+            graph,
+            ir_version=facts.ir_version or lowest_ir_version(self._imports(), types.values()),
+            producer_name=facts.producer_name,
+            producer_version=__version__ if facts.producer_name == "onnxwright" else None,
+            doc_string=facts.doc_string,
+            functions=facts.functions,
+            metadata_props=dict(facts.metadata),
+        )
+
+
+def _name_as_graph_does(nodes: Sequence[ir.Node]) -> bool:
+    """Give nodes the names that a graph of onnx_ir gives them; False where a value has no name."""
+    taken: set[str | None] = set()
+    count = 0
+    for node in nodes:
+        while node.name is None:
+            name = f"node_{node.op_type}_{count}"
+            count += 1
+            if name not in taken:
+                node.name = name
+        taken.add(node.name)
+        for value in node.outputs:
+            if value.name is None:
+                return False
+    return True
 
 
 def _as_opened(b: GraphBackend, made: ir.Model, opened: ir.Model) -> None:
@@ -251,9 +304,9 @@ def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> 
 
 __all__ = [
     "Closed",
+    "ClosedModel",
     "ModelFacts",
     "all_nodes",
     "finalize",
     "ir_graph",
-    "ir_model",
 ]

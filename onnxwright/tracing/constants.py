@@ -268,9 +268,14 @@ class Pool:
 
     def as_tensor(self, value: ir.Value) -> Any:
         """What a value holds, as a tensor of onnx_ir with the value's name."""
+        held = self.array_or_tensor(value)
+        return adapters.tensor(held, value.name) if isinstance(held, np.ndarray) else held
+
+    def array_or_tensor(self, value: ir.Value) -> Any:
+        """What a value holds: an array, or a tensor of onnx_ir with the value's name."""
         held = self.held[value][0]
         if isinstance(held, np.ndarray):
-            return adapters.tensor(held, value.name)
+            return held
         return held if held.name == value.name else renamed(held, value.name)
 
 

@@ -15,7 +15,7 @@ from onnxwright.operators.op_call import Array, OpCall, array_dims, axis_in, is_
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
-from onnxwright.tracing.call_keys import call_key
+from onnxwright.tracing.call_keys import call_key, exact_attributes
 from onnxwright.tracing.constants import Pool
 from onnxwright.tracing.node_appender import NodeAppender
 from onnxwright.types.kinds import OnnxType
@@ -160,7 +160,9 @@ class GraphBackend(NodeAppender):
     ) -> tuple[GraphValue, ...]:
         """Append a node that sugar needs: equal ones are shared, unread ones dropped."""
         shares = not self.recorder.exact and outputs == 1 and bool(inputs)
-        key = self._sharing_key(op, inputs, attributes, outputs) if shares else None
+        key = (
+            self._sharing_key(op, inputs, exact_attributes(attributes), outputs) if shares else None
+        )
         shared = self._shared(key)
         if shared is not None:
             return shared
@@ -211,21 +213,23 @@ class GraphBackend(NodeAppender):
         self,
         op: Op,
         inputs: Sequence[GraphValue | None],
-        attributes: Mapping[str, object],
+        written: tuple[object, ...] | None,
         outputs: int,
     ) -> object | None:
         """What makes two calls the same; None where they are not compared."""
-        if facts(op.name, op.domain).random or op.signature is None:
+        if written is None or op.signature is None or facts(op.name, op.domain).random:
             return None  # nothing is known of an operator of a custom domain
         read = [None if v is None else v.value for v in inputs]
         if op.name == "CastLike" and read[1] is not None:
             # Any value of the same (unknown) element type does.
             read[1] = self.recorder.same_dtype_as(read[1]) or read[1]
-        return call_key(op, read, attributes, outputs)
+        return call_key(op, read, written, outputs)
 
     def _shared(self, key: object | None) -> tuple[GraphValue, ...] | None:
         """The values of an equal call that is visible here."""
-        values = None if key is None else self.recorder.shared(key)
+        if key is None:
+            return None
+        values = self.recorder.shared(key)
         if values is None or (self.is_visible and not all(map(self.is_visible, values))):
             return None
         return tuple(map(self.value_of, values))
@@ -248,7 +252,7 @@ class GraphBackend(NodeAppender):
         outputs: Sequence[GraphValue],
     ) -> None:
         """Let equal calls be the node that gives these outputs."""
-        key = self._sharing_key(op, inputs, attributes, len(outputs))
+        key = self._sharing_key(op, inputs, exact_attributes(attributes), len(outputs))
         self._share(key, [v.value for v in outputs])
 
     # -- nodes -------------------------------------------------------------------------------------

@@ -109,15 +109,23 @@ class NodeAppender:
             return None
         infos = self.recorder.infos
         kinds: list[OnnxType | None] = []
-        arrays: list[np.ndarray[Any, Any] | None] = []
-        shapes: list[Shape | None] = []
-        for v in inputs:
-            info = None if v is None else infos.get(v.value)
-            kinds.append(None if v is None else v.kind)
-            arrays.append(None if info is None else info.const_value)
-            shapes.append(None if info is None else info.shape_value)
-        present = [v is not None for v in inputs]
-        return OpCall(signature, attributes, outputs, kinds, arrays, shapes, present)
+        arrays: list[np.ndarray[Any, Any] | None] = [None] * len(inputs)
+        shapes: list[Shape | None] = [None] * len(inputs)
+        present: list[bool] | None = None
+        is_bare = True
+        for n, v in enumerate(inputs):
+            if v is None:
+                kinds.append(None)
+                present = present or [x is not None for x in inputs]
+                continue
+            kinds.append(v.kind)
+            info = infos.get(v.value)
+            if info is not None:
+                arrays[n], shapes[n] = info.const_value, info.shape_value
+                is_bare = is_bare and arrays[n] is None and shapes[n] is None
+        return OpCall(
+            signature, attributes, outputs, kinds, arrays, shapes, present, is_bare=is_bare
+        )
 
     def attributes_of(self, call: OpCall) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them."""
@@ -186,17 +194,17 @@ class NodeAppender:
         if node is not None:
             self.standing = None
             made = recorder.keep(node, read)
+            for value, kind in zip(made, types, strict=True):
+                recorder.types[value] = kind
         else:
             made = recorder.node(
                 op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar,
                 types=types, shares_types=self.shares_types,
             )  # fmt: skip
         self._note_use(op)
-        for n, (value, kind) in enumerate(zip(made, types, strict=True)):
-            if node is not None:
-                recorder.types[value] = kind
+        for n, kind in enumerate(types):
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
-                self._note_witness(signature, n, value, inputs)
+                self._note_witness(signature, n, made[n], inputs)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims:
