@@ -247,11 +247,12 @@ def _ask_onnx(
         array = _data(call, n) if present else None
         if array is not None and array.size <= _DATA_LIMIT and array.dtype != object:
             arrays[n] = array
-    if attributes:
+    written = [_written(a) for a in attributes if not a.is_ref()]
+    if None in written:
         return _ask_anew(call, inputs, attributes, opset_version, arrays)
     held = tuple((n, a.dtype, a.shape, a.tobytes()) for n, a in arrays.items())
     types = tuple(inputs), tuple(call.present)
-    key = (id(call.signature), opset_version, call.count, types, held)
+    key = (id(call.signature), opset_version, call.count, types, held, tuple(written))
     answer = _ANSWERS.get(key)
     if answer is None:
         if len(_ANSWERS) >= _MOST_ANSWERS:
@@ -262,7 +263,22 @@ def _ask_onnx(
     return list(answer[1])
 
 
-# What ONNX answered for calls without attributes.
+def _written(attr: ir.Attr) -> tuple[str, ir.AttributeType, str] | None:
+    """All that an attribute says, as text; None for graphs, tensors, types and long lists."""
+    value = attr.value
+    if attr.type not in _AS_TEXT:
+        return None
+    if type(value) is not int and type(value) is not float and len(value) > _DATA_LIMIT:
+        return None
+    return attr.name, attr.type, repr(value)
+
+
+# Kinds of attributes of which the text is all that they say: 0.0 and -0.0 differ in it.
+_AS_TEXT = frozenset((
+    ir.AttributeType.INT, ir.AttributeType.INTS, ir.AttributeType.FLOAT, ir.AttributeType.FLOATS,
+    ir.AttributeType.STRING, ir.AttributeType.STRINGS,
+))  # fmt: skip
+# What ONNX answered, where all that a call has can be compared.
 _ANSWERS: dict[tuple[object, ...], tuple[OpSignature, tuple[OnnxType | None, ...]]] = {}
 _MOST_ANSWERS = 4096
 

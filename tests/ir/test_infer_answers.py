@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxwright.ir import infer
+from onnxwright.ir import adapters, infer
 from onnxwright.ir.infer import infer_by_onnx
 from onnxwright.operators.op_call import OpCall
 from onnxwright.opset import registry
@@ -19,11 +19,18 @@ ONE_INT = TensorType(DType.INT64, (1,))
 FLOAT_12 = TensorType(DType.FLOAT, (12,))
 
 
-def asked(name: str, types: list[OnnxType | None], known: list[Any], version: int = 21) -> Any:
+def asked(
+    name: str,
+    types: list[OnnxType | None],
+    known: list[Any],
+    version: int = 21,
+    attributes: dict[str, Any] | None = None,
+) -> Any:
     signature = registry.signature("", name, version)
     assert signature is not None
-    call = OpCall(signature, {}, 1, types, known, [None] * len(types))
-    return infer_by_onnx(call, [], version)
+    call = OpCall(signature, attributes or {}, 1, types, known, [None] * len(types))
+    given = [adapters.attribute(key, value) for key, value in (attributes or {}).items()]
+    return infer_by_onnx(call, given, version)
 
 
 def test_an_equal_question_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +51,31 @@ def test_other_data_is_another_question(monkeypatch: pytest.MonkeyPatch) -> None
     two = TensorType(DType.INT64, (2,))
     shapes.append(asked("Reshape", [FLOAT_12, two], [None, np.array([3, 4], np.int64)])[0].shape)
     assert shapes == [(12,), (12,), (3, 4)]
+
+
+def test_other_attributes_are_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(infer, "_ANSWERS", {})
+    plane = TensorType(DType.FLOAT, (2, 3))
+    questions: list[dict[str, Any]] = [{"perm": [1, 0]}, {"perm": [0, 1]}, {}]
+    first = [asked("Transpose", [plane], [None], attributes=q)[0].shape for q in questions]
+    assert first == [(3, 2), (2, 3), (3, 2)]
+    monkeypatch.setattr(infer.shape_inference, "infer_node_outputs", None)
+    again = [asked("Transpose", [plane], [None], attributes=q)[0].shape for q in questions]
+    assert again == first
+
+
+def test_an_attribute_that_has_no_text_is_asked_about_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(infer, "_ANSWERS", {})
+    shape = TensorType(DType.INT64, (1,))
+    for value, dtype in (
+        (np.zeros(1, np.float32), DType.FLOAT),
+        (np.zeros(1, np.int8), DType.INT8),
+    ):
+        given = {"value": value}
+        kind = asked("ConstantOfShape", [shape], [None], attributes=given)[0]
+        assert kind.dtype is dtype
 
 
 def test_other_types_are_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
