@@ -32,7 +32,7 @@ SYMPTOMS: dict[str, str] = {
     "Running a function or a model": "604-622 627 831",
     "Tracing and debugging": "623-625",
     "Making a model from a script": "701-710",
-    "Loading or saving a model": "741-744 750-753 883 884",
+    "Loading or saving a model": "741-744 750-754 883 884",
     "Changing, joining or cutting a model": "876-882",
     "Converting to another opset version": "870-872",
     "Optimizing, and rules of your own": "850-855 888",

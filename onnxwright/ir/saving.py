@@ -22,6 +22,7 @@ from onnxwright.ir.loading import checked_external
 from onnxwright.ir.model_protos import held_tensors
 from onnxwright.ir.reading import form_of, raise_damage, serialized
 from onnxwright.ir.serialize import to_proto
+from onnxwright.ir.text_form import as_text
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.writing import Save, data_of
 
@@ -59,7 +60,8 @@ def save(
         The path.
 
     Raises:
-        ModelError: what is left in the model is over 2 GB (OW751).
+        ModelError: what is left in the model is over 2 GB (OW751), or `.onnxtxt` would be another
+            model (OW754).
         OSError: it cannot be written.
     """
     target = Path(path)
@@ -82,10 +84,12 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
         form: what `form_of` says of the path: `protobuf`, or a form in text.
 
     Raises:
-        ModelError: it is over 2 GB (OW751).
+        ModelError: it is over 2 GB (OW751), or the text would be another model (OW754).
     """
     if form == "protobuf":
         return serialized(proto)
+    if form == "onnxtxt":
+        return as_text(proto)
     made: bytes | str = serialization.registry.get(form).serialize_proto(proto)
     return made.encode() if isinstance(made, str) else made
 

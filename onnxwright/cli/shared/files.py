@@ -195,13 +195,13 @@ def write_model(target: str, proto: Any) -> None:
         CliError: it cannot be written.
     """
     import onnx_ir as ir
-    from onnx import serialization
 
-    from onnxwright.ir.saving import save
+    from onnxwright.ir.reading import form_of
+    from onnxwright.ir.saving import in_form, save
 
-    form = serialization.registry.get_format_from_file_extension(Path(target).suffix) or "protobuf"
+    form = form_of(Path(target))
     try:
-        data = serialization.registry.get(form).serialize_proto(proto)
+        data = proto.SerializeToString() if form == "protobuf" else in_form(proto, form)
         too_large = len(data) > LIMIT
     except Exception as error:
         if not is_too_large(error):

@@ -87,6 +87,21 @@ class DataFileMissing(Diagnostic):
     tensors: str
 
 
+class TextNotExact(Diagnostic):
+    """A model cannot be written in ONNX's text form, because the text would be another model."""
+
+    code = "OW754"
+    title = "the model cannot be written as `.onnxtxt`: {where}: {what}"
+    label = "saved here"
+    help = (
+        "save it as `.onnx`, `.json` or `.textproto`, which hold every model; before 1.23, onnx "
+        "writes six digits of a number as text"
+    )
+    error = ModelError
+    where: str
+    what: str
+
+
 TAKEN = (
     "give the path of a model, its bytes, a file opened in binary mode, a ModelProto, an "
     "onnx_ir.Model, an ONNXProgram (that of torch.onnx too), a @script function or a GraphBuilder"
