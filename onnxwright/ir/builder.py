@@ -93,7 +93,7 @@ class Recorder(KnownValues):
         """A moment to go back to with `rollback`."""
         self._tracking = True
         return Checkpoint(
-            tuple((s, len(s.inputs), tuple(map(len, s.tables()))) for s in self.scopes),
+            tuple([(s, len(s.inputs), s.sizes()) for s in self.scopes]),
             self.names.mark(),
             len(self._nodes),
             len(self.types),

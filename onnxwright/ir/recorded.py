@@ -94,6 +94,10 @@ class Scope:
         """The tables that only grow while the graph is written."""
         return (self.shared, self.made, self.initializers)
 
+    def sizes(self) -> tuple[int, int, int]:
+        """How many entries these tables have."""
+        return (len(self.shared), len(self.made), len(self.initializers))
+
 
 class Checkpoint(NamedTuple):
     """How much a recorder held at one moment: what comes later can be undone."""

@@ -6,11 +6,10 @@ checks and wrappers around each element; everything else is left to `onnx_ir`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import onnx
@@ -22,11 +21,10 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
-from onnxwright.ir.adapters import tensor as tensor_of_array
 from onnxwright.ir.map_types import values_of_model
 from onnxwright.ir.stored import holds_nothing, notes_of, props_of
+from onnxwright.ir.tensor_protos import add_metadata, fill_array, fill_tensor
 from onnxwright.ir.text import clean
-from onnxwright.types.dtypes import DType
 
 # So many characters of a part of a model are shown.
 _LONGEST = 200
@@ -155,7 +153,7 @@ def _model_to_proto(model: ir.Model, untyped: Collection[str]) -> onnx.ModelProt
             setattr(proto, name, value)
     for domain, version in model.opset_imports.items():
         proto.opset_import.add(domain=domain, version=version)
-    _metadata(proto, model.metadata_props)
+    add_metadata(proto, model.metadata_props)
     _graph(proto.graph, model.graph, untyped)
     proto.functions.extend(ir.to_proto(function) for function in model.functions.values())
     return proto
@@ -205,9 +203,16 @@ def fill_graph(
             _node(proto.node, node)
 
 
-def _metadata(proto: Any, entries: Mapping[str, str]) -> None:
-    for key in sorted(entries):
-        proto.metadata_props.add(key=key, value=entries[key])
+def node_to_proto(node: ir.Node) -> onnx.NodeProto:
+    """A node as a message, as `onnx_ir.to_proto` writes it."""
+    made = onnx.GraphProto().node
+    _node(made, node)
+    first: onnx.NodeProto = made[0]
+    return first
+
+
+# The types of values, by their shapes; each of these is kept, so that no other one gets its id.
+_Types: TypeAlias = "dict[tuple[int, Any, str | None], tuple[onnx.TypeProto, ir.Shape]]"
 
 
 def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = frozenset()) -> None:
@@ -216,7 +221,7 @@ def _graph(proto: onnx.GraphProto, graph: ir.Graph, untyped: Collection[str] = f
         proto.name = graph.name
     if graph.doc_string:
         proto.doc_string = graph.doc_string
-    _metadata(proto, graph.metadata_props)
+    add_metadata(proto, graph.metadata_props)
     held = [(value, value.const_value) for value in graph.initializers.values()]
     fill_body(proto, graph.inputs, held, graph, graph.outputs, untyped)
 
@@ -259,15 +264,16 @@ def fill_body(
         else:
             _quantization(proto, value)
         if type(tensor) is np.ndarray:
-            _array(proto.initializer.add(), tensor, value.name)
+            fill_array(proto.initializer.add(), tensor, value.name)
         elif tensor is not None:
             tensor.name = value.name
-            _tensor(proto.initializer.add(), tensor)
+            fill_tensor(proto.initializer.add(), tensor)
     made, shown = proto.node, set(outputs)
+    types: _Types = {}
     for node in nodes:
         for value in _node(made, node):
             if value not in shown:
-                _value_inside(proto, value)
+                _value_inside(proto, value, types)
     for value in outputs:
         _value(proto.output, value)
         _quantization(proto, value)
@@ -297,7 +303,7 @@ def _node(nodes: Any, node: ir.Node) -> Sequence[ir.Value]:
     if not holds_nothing(node):
         if node.doc_string:
             proto.doc_string = node.doc_string
-        _metadata(proto, props_of(node))
+        add_metadata(proto, props_of(node))
     for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
     return made
@@ -314,7 +320,7 @@ def _attribute(attributes: Any, attr: ir.Attr) -> None:
         proto = attributes.add(name=attr.name, type=kind.value, s=attr.value.encode())
     elif kind is _KIND.TENSOR:
         proto = attributes.add(name=attr.name, type=kind.value)
-        _tensor(proto.t, attr.value)
+        fill_tensor(proto.t, attr.value)
     elif kind is _KIND.GRAPH:
         proto = attributes.add(name=attr.name, type=kind.value)
         _graph(proto.g, attr.value)
@@ -323,42 +329,6 @@ def _attribute(attributes: Any, attr: ir.Attr) -> None:
         return
     if attr.doc_string:
         proto.doc_string = attr.doc_string
-
-
-def _tensor(proto: onnx.TensorProto, tensor: Any) -> None:
-    """Fill in a tensor."""
-    if type(tensor) is not ir.Tensor:
-        ir.serde.serialize_tensor_into(proto, tensor)
-        return
-    if tensor.name:
-        proto.name = tensor.name
-    if tensor.doc_string:
-        proto.doc_string = tensor.doc_string
-    proto.data_type = tensor.dtype.value
-    proto.dims.extend(tensor.shape.numpy())
-    proto.raw_data = tensor.tobytes()
-    if tensor.metadata_props:
-        _metadata(proto, tensor.metadata_props)
-
-
-def _array(proto: onnx.TensorProto, array: np.ndarray[Any, Any], name: str | None) -> None:
-    """Fill in a tensor that holds an array."""
-    number = _plain_number(array.dtype)
-    if number is None:
-        _tensor(proto, tensor_of_array(array, name))
-        return
-    if name:
-        proto.name = name
-    proto.data_type = number
-    proto.dims.extend(array.shape)
-    proto.raw_data = array.tobytes()
-
-
-@lru_cache(maxsize=64)
-def _plain_number(dtype: np.dtype[Any]) -> int | None:
-    """The number of an element type whose arrays are written as they lie in memory."""
-    is_plain = dtype.kind in "biufc" and dtype.isnative and sys.byteorder == "little"
-    return int(DType.from_numpy(dtype)) if is_plain else None
 
 
 def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
@@ -370,14 +340,30 @@ def _quantization(proto: onnx.GraphProto, value: ir.Value) -> None:
             annotation.quant_parameter_tensor_names.add(key=key, value=entries[key])
 
 
-def _value_inside(proto: onnx.GraphProto, value: ir.Value) -> None:
-    """Add what is known of a value inside, where anything is."""
-    shape, name = value.shape, value.name
-    if type(shape) is SharedShape and shape.kind is value.type and name and holds_nothing(value):
-        info = proto.value_info.add()
-        info.name = name
-        info.type.CopyFrom(shape.proto)
-        return
+def _value_inside(proto: onnx.GraphProto, value: ir.Value, types: _Types | None = None) -> None:
+    """Add what is known of a value inside, where anything is.
+
+    Args:
+        types: types of values whose shape cannot be changed, as they have been written.
+    """
+    shape, name, kind = value.shape, value.name, value.type
+    if shape is not None and name and holds_nothing(value):
+        if type(shape) is SharedShape and shape.kind is kind:
+            info = proto.value_info.add()
+            info.name = name
+            info.type.CopyFrom(shape.proto)
+            return
+        if types is not None and type(kind) is ir.TensorType and shape.frozen:
+            key = (id(shape), kind.dtype, kind.denotation)
+            held = types.get(key)
+            if held is not None:
+                info = proto.value_info.add()
+                info.name = name
+                info.type.CopyFrom(held[0])
+            else:
+                _value(proto.value_info, value)
+                types[key] = (proto.value_info[-1].type, shape)
+            return
     _quantization(proto, value)
     known = value.type is not None or value.shape is not None or value.doc_string
     if (known or props_of(value)) and value.name:
@@ -393,7 +379,7 @@ def _value(values: Any, value: ir.Value) -> None:
         if value.doc_string:
             proto.doc_string = value.doc_string
         proto.type.CopyFrom(type_proto(kind.kind))
-        _metadata(proto, value.metadata_props)
+        add_metadata(proto, value.metadata_props)
         return
     if type(kind) is not ir.TensorType or kind.denotation:
         values.append(ir.to_proto(value))
@@ -408,7 +394,7 @@ def _value(values: Any, value: ir.Value) -> None:
         proto.doc_string = value.doc_string
     entries = props_of(value)
     if entries:
-        _metadata(proto, entries)
+        add_metadata(proto, entries)
 
 
 def _denotations(proto: onnx.TypeProto, shape: Any, rank: int) -> None:

@@ -24,12 +24,20 @@ def props_of(item: Any) -> Mapping[str, str]:
         ... )
         ({'a': '1'}, {})
     """
-    return _read(item, "metadata_props", "_metadata_props")
+    try:
+        store: Mapping[str, str] | None = item._metadata_props
+    except AttributeError:  # where onnx_ir has no field of this name, the property is asked
+        store = item.metadata_props
+    return store or _NOTHING
 
 
 def notes_of(item: Any) -> Mapping[str, Any]:
     """The `meta` of an object, to read: what is not written into files."""
-    return _read(item, "meta", "_metadata")
+    try:
+        store: Mapping[str, Any] | None = item._metadata
+    except AttributeError:
+        store = item.meta
+    return store or _NOTHING
 
 
 def holds_nothing(item: Any) -> bool:
@@ -43,13 +51,6 @@ def holds_nothing(item: Any) -> bool:
     # Where onnx_ir has no fields of these names, nothing is sure.
     stores = getattr(item, "_metadata", item) or getattr(item, "_metadata_props", item)
     return not (stores or item.doc_string)
-
-
-def _read(item: Any, name: str, held: str) -> Mapping[str, Any]:
-    # Where onnx_ir has no field of this name (another version of it), the property is asked.
-    store = getattr(item, held, item)
-    made: Mapping[str, Any] = getattr(item, name) if store is item else store or _NOTHING
-    return made
 
 
 __all__ = ["holds_nothing", "notes_of", "props_of"]

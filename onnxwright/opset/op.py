@@ -156,7 +156,7 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         made: list[T | None] = list(inputs)
         while len(made) > least and made[-1] is None:
             made.pop()
-        if plan is not None:
+        if plan is not None and len(made) < least:
             absent = plan.fixed[len(made) : least]
             made += [None] * len(absent) if all(p.is_optional for p in absent) else []
         return made

@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.ir.nested import all_nodes
+from onnxwright.ir.serialize import node_to_proto
 from onnxwright.operators import ALWAYS, NEVER, facts
 from onnxwright.optimizer.fold_trials import Trials, run_nodes
 from onnxwright.optimizer.weight_sources import (
@@ -266,7 +267,7 @@ def _made(
     assert value.shape is not None
     dtype, shape = value.dtype, [d for d in value.shape if isinstance(d, int)]
     feeds = [str(v.name) for v in inputs]
-    nodes = [ir.to_proto(node) for node in cone]
+    nodes = [node_to_proto(node) for node in cone]
     output = str(value.name)
 
     def compute(arrays: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ import onnx
 import onnx_ir as ir
 
 from onnxwright.ir.saving import read_tensor
+from onnxwright.ir.serialize import node_to_proto
 from onnxwright.operators import facts
 from onnxwright.optimizer.weight_sources import is_missing
 from onnxwright.types.dtypes import DType
@@ -199,7 +200,7 @@ def run_nodes(
     from onnx.reference import ReferenceEvaluator
 
     graph = onnx.helper.make_graph(
-        [n if isinstance(n, onnx.NodeProto) else ir.to_proto(n) for n in nodes],
+        [n if isinstance(n, onnx.NodeProto) else node_to_proto(n) for n in nodes],
         "weights",
         [onnx.ValueInfoProto(name=name) for name in feeds],
         [onnx.ValueInfoProto(name=name) for name in outputs],

@@ -101,13 +101,13 @@ class PatternIndex:
         if len(self._by_makers) > _MOST_KEYS:  # of many models, in turn
             self._by_makers.clear()
         inputs = node.inputs
-        near = (name, domain, tuple([_maker(v, 0) for v in inputs]))
+        near = (name, domain, tuple([_maker(v) for v in inputs]))
         left = self._by_makers.get(near)
         if left is None:
             left = [s for s in patterns if _may_read(s.entry[2], near[2])]
             self._by_makers[near] = left
         if len(left) > _FEW:
-            far = (name, domain, tuple([_maker(v, 1) for v in inputs]))
+            far = (name, domain, tuple([_maker_and_read(v) for v in inputs]))
             further = self._by_makers.get(far)
             if further is None:
                 further = [s for s in left if _may_read(s.entry[2], far[2])]
@@ -270,17 +270,26 @@ def _index(rules: tuple[Rule, ...], _patterns: tuple[int, ...], version: int) ->
     return PatternIndex((r, p, root) for r, p in pairs for root in p.roots)
 
 
-def _maker(value: ir.Value | None, depth: int) -> _Maker:
+def _maker(value: ir.Value | None) -> _Maker:
     if value is None:
         return None
     node = value.producer()
+    if node is not None:
+        return (node.op_type, node.domain, None)
+    if value.const_value is None or value.is_graph_input():
+        return _OPEN
+    for dim in value.shape or ():
+        if dim != 1:
+            return _CONSTANT
+    return _NUMBER
+
+
+def _maker_and_read(value: ir.Value | None) -> _Maker:
+    """What makes an input, with what makes the inputs of that."""
+    node = None if value is None else value.producer()
     if node is None:
-        if value.const_value is None or value.is_graph_input():
-            return _OPEN
-        shape = value.shape
-        return _NUMBER if shape is None or all(d == 1 for d in shape) else _CONSTANT
-    read = tuple([_maker(v, depth - 1) for v in node.inputs]) if depth else None
-    return (node.op_type, node.domain, read)
+        return _maker(value)
+    return (node.op_type, node.domain, tuple([_maker(v) for v in node.inputs]))
 
 
 def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:

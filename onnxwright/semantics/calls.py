@@ -112,14 +112,14 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
     for x in values:
         if x is None:
             dtypes.append(None)
-        elif is_value(x) and b.weak_kind(x) is None:
+        elif _is_strong(b, x):
             dtypes.append(dtype_of(b, x))
         else:
             # A number takes its type from what is beside it.
             params = taken.params_of(len(values))
             likes = _strong_by_variable(b, bound, params)
             values = [
-                None if x is None else _input(b, x, param, likes)
+                x if x is None or _is_strong(b, x) else _input(b, x, param, likes)
                 for x, param in zip(values, params, strict=True)
             ]
             dtypes = [None if v is None else dtype_of(b, v) for v in values]
@@ -130,6 +130,11 @@ def input_values(b: Backend[V], bound: BoundCall) -> list[V | None]:
         if len(key) <= _MOST_INPUTS:
             taken.dtypes.add(key)
     return values
+
+
+def _is_strong(b: Backend[V], x: object) -> bool:
+    """Whether an argument is a value with a type of its own."""
+    return is_value(x) and b.weak_kind(x) is None
 
 
 # Of calls with more inputs nothing is kept: there are too many kinds of them.
@@ -212,9 +217,6 @@ def _has_typed(
 
 
 def _input(b: Backend[V], x: object, param: InputParam, likes: Mapping[str, V]) -> V:
-    if is_value(x) and b.weak_kind(x) is None:
-        value: V = x
-        return value
     if _is_sequence(x, param):
         return _sequence(b, x)
     like = likes.get(param.type_str) if param.homogeneous else None

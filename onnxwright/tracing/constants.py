@@ -236,11 +236,13 @@ class Pool:
         name: str | None,
         value: ir.Value | None = None,
     ) -> ir.Value:
-        names = self.recorder.names
-        # It outlives the graph it is made in, and so does its name.
-        before, names.for_good = names.for_good, True
-        unique = names.unique(name) if name else None
-        names.for_good = before
+        unique = None
+        if name:
+            names = self.recorder.names
+            # It outlives the graph it is made in, and so does its name.
+            before, names.for_good = names.for_good, True
+            unique = names.unique(name)
+            names.for_good = before
         if value is None:
             value = adapters.typed_value(unique, kind, shares=self.shares_types)
         elif value.dtype != held.dtype or value.shape != held.shape:

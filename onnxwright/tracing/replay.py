@@ -127,7 +127,8 @@ class Replay:
         holders = self.b.recorder.holders
         if node.attributes.data and subgraphs(node):
             return False
-        return all(v.name and v.name not in holders for v in node.outputs)
+        names = [v.name for v in node.outputs]
+        return all(names) and holders.keys().isdisjoint(names)
 
     def value(self, value: ir.Value, env: Env) -> GraphValue | None:
         """The value that replaces one of the source graph."""

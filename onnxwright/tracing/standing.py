@@ -36,9 +36,13 @@ def stands_for(
     if node.op_type != key[1] or node.domain != key[0] or len(node.outputs) != outputs:
         return False
     given = node.inputs
-    if len(given) < len(inputs) or any(v is not None for v in given[len(inputs) :]):
+    if len(given) != len(inputs) and (
+        len(given) < len(inputs) or any(v is not None for v in given[len(inputs) :])
+    ):
         return False
     held = node.attributes.data
+    if not attributes:
+        return not held
     return len(held) == len(attributes) and all(
         a.name in held and is_same_attribute(held[a.name], a) for a in attributes
     )

@@ -43,6 +43,7 @@ _BODIES: dict[str, tuple[str, ...]] = {
     "If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",),
     "SequenceMap": ("body",),
 }  # fmt: skip
+_TEXT = {str}
 _ELEMENTS = {int(d) for d in DType} | {0}  # 0 is an unknown element type
 
 Model = Union[onnx.ModelProto, onnx.FunctionProto, onnx.GraphProto]
@@ -265,7 +266,8 @@ class _Checker:
                 if name and name not in inside:
                     what = f"it reads {quoted(name)}, which is not defined"
                     raise Damage("structure", "", what)
-            _check_bodies(node)
+            if node.op_type in _BODIES:
+                _check_bodies(node)
         if node.domain == RUNTIME and not self.imports_runtime:
             self.is_plain = False
         attributes = node.attribute
@@ -304,7 +306,8 @@ class _Checker:
 
     def _info(self, info: onnx.ValueInfoProto, where: str) -> None:
         self._texts(where, info.name, info.doc_string)
-        self._properties(info.metadata_props, where)
+        if info.metadata_props:
+            self._properties(info.metadata_props, where)
         if info.HasField("type"):
             try:
                 self.is_plain &= self._type(info.type)
@@ -329,6 +332,8 @@ class _Checker:
     @staticmethod
     def _texts(where: str, *values: object) -> None:
         """Refuse bytes that are not UTF-8: protobuf gives them as bytes, or not at all."""
+        if set(map(type, values)) == _TEXT:
+            return
         for value in values:
             if type(value) is not str:
                 raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
