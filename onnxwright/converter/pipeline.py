@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
@@ -119,6 +120,8 @@ def front(function: FunctionType, source: str | None = None, *, verbatim: bool =
     if stages is None:
         unit = capture(function, source)
         stages = _fronts_of(unit).get((function.__name__, verbatim))
+        if stages is not None:
+            stages = _with_unit(stages, replace(unit, function=cast("FunctionType", _nobody)))
     if stages is None:
         try:
             stages = _front(unit, sink, verbatim=verbatim)
@@ -132,8 +135,10 @@ def front(function: FunctionType, source: str | None = None, *, verbatim: bool =
                 stages = _front(unit, sink, verbatim=verbatim)
         if not sink.errors:
             unit = replace(stages.parsed.unit, function=cast("FunctionType", _nobody))
-            stages = replace(stages, parsed=replace(stages.parsed, unit=unit))
-            _fronts_of(unit)[function.__name__, verbatim] = stages
+            stages = _with_unit(stages, unit)
+            # Without the node that it is kept on: both would wait for the garbage collector.
+            alone = replace(unit, node=cast("ast.FunctionDef", None))
+            _fronts_of(unit)[function.__name__, verbatim] = _with_unit(stages, alone)
     if not sink.errors:
         kept[key] = stages
     unit = stages.parsed.unit
@@ -145,6 +150,11 @@ def front(function: FunctionType, source: str | None = None, *, verbatim: bool =
             check_names(own, stages.body, sink)
     sink.raise_if_any()
     return replace(stages, parsed=own)
+
+
+def _with_unit(stages: Front, unit: SourceUnit) -> Front:
+    """What the front end gave for the same text, as that of another unit."""
+    return replace(stages, parsed=replace(stages.parsed, unit=unit))
 
 
 def _all_known(chains: Iterable[hir.Name | hir.Attribute], function: FunctionType) -> bool:

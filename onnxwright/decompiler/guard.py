@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, NoReturn
 
 _IMPORTS = {"numpy": "np", "onnx": None, "ml_dtypes": None}
@@ -81,6 +82,22 @@ class Contents:
     calls: dict[str, ast.Call] = field(default_factory=dict)
 
 
+@dataclass
+class Compiled:
+    """A written text that was checked, as code.
+
+    Attributes:
+        head, functions: the code of the text before the functions, and of the functions.
+        tree: the tree of the functions, with its scripts alone.
+        contents: what the functions need of the text before them.
+    """
+
+    head: CodeType
+    functions: CodeType
+    tree: ast.Module
+    contents: Contents
+
+
 def check_text(source: str) -> None:
     r"""Parse written Python and refuse whatever is not an import of ours, data or an op call.
 
@@ -100,24 +117,48 @@ def check_text(source: str) -> None:
     check_names(contents_of(ast.parse(source)))
 
 
-def check_pieces(head: str, functions: str) -> tuple[ast.Module, Contents]:
+def check_pieces(head: str, functions: str) -> None:
     """Check a text given as two pieces.
 
     Args:
         head: the text before the functions.
         functions: the rest; it starts on a new line.
 
+    Raises:
+        UnsafeTextError: it holds what `check_text` refuses.
+    """
+    needed = contents_of(ast.parse(head))
+    check_names(needed, contents_of(_parse_below(head, functions)))
+
+
+def compile_pieces(head: str, functions: str, file: str) -> Compiled:
+    """Check and compile a text given as two pieces, one after the other: a tree is large.
+
+    Args:
+        head: the text before the functions.
+        functions: the rest; it starts on a new line.
+        file: where the text is taken to be.
+
     Returns:
-        The tree of the whole, and what the functions need of another head.
+        The code of both, and of the functions what else is needed.
 
     Raises:
         UnsafeTextError: it holds what `check_text` refuses.
     """
-    upper = ast.parse(head)
-    lower = ast.parse("\n" * head.count("\n") + functions)
-    rest = contents_of(lower)
-    check_names(contents_of(upper), rest)
-    return ast.Module([*upper.body, *lower.body], type_ignores=[]), rest
+    tree = ast.parse(head)
+    needed, first = contents_of(tree), compile(tree, file, "exec")
+    tree = _parse_below(head, functions)
+    contents = contents_of(tree)
+    check_names(needed, contents)
+    code = compile(tree, file, "exec")
+    # Only scripts are looked up in it; all that the text says beside them takes as much memory.
+    tree.body = [d for d in tree.body if isinstance(d, ast.FunctionDef) and d.decorator_list]
+    return Compiled(first, code, tree, contents)
+
+
+def _parse_below(head: str, functions: str) -> ast.Module:
+    """The tree of the functions, with the lines that they have in the whole text."""
+    return ast.parse("\n" * head.count("\n") + functions)
 
 
 def contents_of(tree: ast.Module) -> Contents:

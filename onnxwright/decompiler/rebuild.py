@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import linecache
 from types import CodeType
@@ -11,6 +10,7 @@ from typing import Any
 import onnx
 
 from onnxwright.converter.frontend.capture import known_module
+from onnxwright.decompiler.guard import Contents, compile_pieces
 
 
 def _name_of(source: str) -> str:
@@ -18,15 +18,12 @@ def _name_of(source: str) -> str:
     return f"<written {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
 
 
-def rebuild(
-    source: str, file: str | None = None, tree: ast.Module | None = None
-) -> onnx.ModelProto | onnx.FunctionProto:
+def rebuild(source: str, file: str | None = None) -> onnx.ModelProto | onnx.FunctionProto:
     """The model or function that the text of `to_script` makes.
 
     Args:
         source: the text.
         file: where the text is taken to be, for weights beside it.
-        tree: its syntax tree, if it is parsed already; its scripts alone are left in it.
 
     Example:
         >>> from onnx import parser
@@ -36,23 +33,40 @@ def rebuild(
         'Relu'
     """
     name = file or _name_of(source)
-    if tree is None:
-        return _made_by(source, name, compile(source, name, "exec"), keep=file is not None)
-    code = compile(tree, name, "exec")
-    # Only scripts are looked up in it; all that the text says beside them takes as much memory.
-    tree.body = [d for d in tree.body if isinstance(d, ast.FunctionDef) and d.decorator_list]
-    with known_module(source, tree, code):
-        return _made_by(source, name, code, keep=file is not None)
+    return _made_by(source, name, compile(source, name, "exec"), keep=file is not None)
+
+
+def rebuild_pieces(
+    head: str, functions: str
+) -> tuple[onnx.ModelProto | onnx.FunctionProto, Contents]:
+    """Check a text in two pieces, and what it makes.
+
+    Args:
+        head: the text before the functions.
+        functions: the rest.
+
+    Returns:
+        The model or function, and what the functions need of another head.
+
+    Raises:
+        UnsafeTextError: it holds what no written text holds; nothing of it has run.
+    """
+    source = head + functions
+    name = _name_of(source)
+    made = compile_pieces(head, functions, name)
+    with known_module(source, made.tree, made.functions):
+        return _made_by(source, name, made.head, made.functions), made.contents
 
 
 def _made_by(
-    source: str, name: str, code: CodeType, *, keep: bool
+    source: str, name: str, *codes: CodeType, keep: bool = False
 ) -> onnx.ModelProto | onnx.FunctionProto:
     """What the code of a text makes; its lines are kept for messages where it has a file."""
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space: dict[str, Any] = {"__name__": "written_module", "__file__": name}
-    # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
-    exec(code, space)  # noqa: S102
+    for code in codes:
+        # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
+        exec(code, space)  # noqa: S102
     made = space.get("make_model") or space["make_function"]
     try:
         return made()  # type: ignore[no-any-return]
@@ -60,5 +74,6 @@ def _made_by(
         close = getattr(space.get("weights"), "close", None)
         if close is not None:  # an .npz that the text opens
             close()
+        space.clear()  # its functions hold it: they would wait for the collector with their trees
         if not keep:
             linecache.cache.pop(name, None)

@@ -12,10 +12,10 @@ from onnxwright.compare.first_difference import difference
 from onnxwright.compare.strictness import Strictness
 from onnxwright.decompiler.assembly import functions_of, head_of
 from onnxwright.decompiler.attributes import tensor_array
-from onnxwright.decompiler.guard import Contents, UnsafeTextError, check_pieces
+from onnxwright.decompiler.guard import Contents, UnsafeTextError
 from onnxwright.decompiler.module import write_function, write_model
 from onnxwright.decompiler.module_contents import Module, Options
-from onnxwright.decompiler.rebuild import rebuild
+from onnxwright.decompiler.rebuild import rebuild_pieces
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.collector import collector_paused
@@ -97,11 +97,13 @@ class Trial:
     Attributes:
         reason: why the text does not give the model back; None where it does.
         module: what was written, where `reason` is None.
+        head: the text before the functions, as it was checked.
         checked: what the check of its functions needs of the text before them; None where nothing
             had to be compiled.
     """
 
     module: Module
+    head: str = ""
     checked: Contents | None = None
 
     def __init__(self, proto: Proto, options: Options, name: str | None, sugar: Sugar) -> None:
@@ -117,12 +119,10 @@ class Trial:
         self.module = write(proto, options, name, sugar)
         if sugar.on and not sugar.used:
             return None
-        head, functions = head_of(self.module), functions_of(self.module)
-        tree, self.checked = check_pieces(head, functions)
+        self.head = head_of(self.module)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = rebuild(head + functions, tree=tree)
-        del tree  # it takes more memory than all the rest
+            made, self.checked = rebuild_pieces(self.head, functions_of(self.module))
         strict = Strictness(initializers=False)
         found = difference(proto, made, strict, linked=self.module.linked)
         if found is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxwright.converter.frontend import capture
+from onnxwright.converter.frontend import capture, hir
 from onnxwright.decompiler import api, roundtrip_search, to_script
 from onnxwright.decompiler.rebuild import rebuild
 from onnxwright.testing import assert_isomorphic
@@ -65,10 +67,10 @@ def test_a_text_is_written_and_compiled_once(
 ) -> None:
     """The text that was tried is the one that is given, its weights filled in."""
     model = chain(12)
-    write, run = Counting(roundtrip_search.write), Counting(roundtrip_search.rebuild)
+    write, run = Counting(roundtrip_search.write), Counting(roundtrip_search.rebuild_pieces)
     monkeypatch.setattr(roundtrip_search, "write", write)
     monkeypatch.setattr(api, "write", write)
-    monkeypatch.setattr(roundtrip_search, "rebuild", run)
+    monkeypatch.setattr(roundtrip_search, "rebuild_pieces", run)
     source = to_script(model, **how)
     assert (write.calls, run.calls) == (written, compiled)
     assert_isomorphic(model, rebuild(source))
@@ -81,6 +83,37 @@ def test_a_text_that_is_tried_is_not_parsed_again(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(capture, "_codes_in", compare)
     to_script(chain(13))
     assert (parse.calls, compare.calls, capture._known_modules) == (0, 0, {})
+
+
+@pytest.mark.parametrize(("size", "checked"), [(64, 1), (4, 0)])
+def test_the_text_before_the_functions_is_checked_again_where_weights_are_filled_in(
+    size: int, checked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = chain(12)
+    side = int(size**0.5)
+    weight = np.arange(size, dtype=np.float32).reshape(side, side)
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(weight, "weight"))
+    check = Counting(api.contents_of)
+    monkeypatch.setattr(api, "contents_of", check)
+    assert_isomorphic(model, rebuild(to_script(model)))
+    assert check.calls == checked
+
+
+def test_trees_of_a_text_that_is_tried_do_not_wait_for_the_garbage_collector() -> None:
+    model = chain(12)
+    to_script(model)
+    gc.collect()
+    gc.disable()
+    try:
+        before = _trees()
+        to_script(model)
+        assert _trees() == before
+    finally:
+        gc.enable()
+
+
+def _trees() -> int:
+    return sum(isinstance(x, (ast.AST, hir.Assign)) for x in gc.get_objects())
 
 
 @pytest.mark.slow
