@@ -33,8 +33,8 @@ def as_text(proto: onnx.ModelProto) -> bytes:
         >>> model = onnx.parser.parse_model(
         ...     "<ir_version: 10> g (float x) => (float y) {y = Relu(x)}"
         ... )
-        >>> as_text(model).decode().split()[-1]
-        'Relu(x)}'
+        >>> b"Relu" in as_text(model)
+        True
     """
     form = serialization.registry.get("onnxtxt")
     try:
