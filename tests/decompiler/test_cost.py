@@ -107,7 +107,7 @@ def test_trees_of_a_text_that_is_tried_do_not_wait_for_the_garbage_collector() -
     try:
         before = _trees()
         to_script(model)
-        assert _trees() == before
+        assert _trees() <= before
     finally:
         gc.enable()
 
