@@ -383,6 +383,7 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     if given.json and given.json.exists():
         found = json.loads(given.json.read_text(encoding="utf-8"))
+        print(f"{given.json}: the figures of {len(found)} models are kept as they are")
     models: dict[str, Path | int] = {path.stem: path for path in reversed(files)}
     if not models and not found:
         models = {f"stack of {layers}": layers for layers in given.layers}

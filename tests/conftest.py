@@ -78,10 +78,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting makes many objects that live to the end: nobody looks for cycles in between.
+    """The garbage collector does not run while tests are collected, and runs rarely afterwards.
 
-    Later it is done rarely: exported programs are large and short-lived, and looking at them often
-    takes a thirtieth of the time of all tests.
+    Exported programs are large and short-lived: looking at them often takes a thirtieth of the time
+    of all tests.
     """
     gc.disable()
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import random
+import threading
 import types
 import warnings
 from typing import Any
@@ -359,3 +361,27 @@ def test_an_attribute_of_a_class_that_has_any_attribute_is_not_asked() -> None:
     program = ow.export(Holds(), (torch.ones(3),))
     assert program(torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
     assert Anything.asked == 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_the_garbage_collector_is_as_it_was(is_frozen: bool, fails: bool) -> None:
+    """Objects are told by their age with `gc.freeze`, which a program may use by itself, too."""
+
+    def forward(x: Any) -> Any:
+        thread = threading.current_thread()
+        thread.runs = getattr(thread, "runs", 0) + 1
+        return x[0, 0, 0, 0] if fails else x * thread.runs
+
+    if is_frozen:
+        gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        expected = pytest.raises(ow.ExportError) if fails else pytest.warns(match="OW839.*runs")
+        with expected:
+            ow.export(forward, (torch.ones(2),))
+        # Some of the frozen objects may be gone since; none was added.
+        assert (0 < gc.get_freeze_count() <= before) if is_frozen else not gc.get_freeze_count()
+        assert not hasattr(threading.current_thread(), "runs")
+    finally:
+        gc.unfreeze()

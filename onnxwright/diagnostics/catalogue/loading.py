@@ -94,8 +94,8 @@ class TextNotExact(Diagnostic):
     title = "the model cannot be written as `.onnxtxt`: {where}: {what}"
     label = "saved here"
     help = (
-        "save it as `.onnx`, `.json` or `.textproto`, which hold every model; before 1.23, onnx "
-        "writes six digits of a number as text"
+        "save it as `.onnx`, which holds every model, or as `.json` or `.textproto` to read it; "
+        "before 1.23, onnx writes six digits of a number as text"
     )
     error = ModelError
     where: str

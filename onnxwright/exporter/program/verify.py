@@ -253,7 +253,7 @@ class _Check:
     ) -> tuple[dict[int, Any], dict[str, Any]]:
         """Results of a module, and what it wrote to buffers and inputs, by name."""
         with torch.no_grad(), held_state_kept(module, [], writes_buffers=True):
-            # Made here, so that they are no state of before: they keep what the module writes.
+            # Copied inside of it: what the module writes to its inputs is a result, not state.
             given, named = _copied((tuple(args), kwargs))
             results = module(*given, **named)
         written = dict(module.named_buffers())
