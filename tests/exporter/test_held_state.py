@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import functools
 import gc
+import os
 import random
+import secrets
 import threading
+import time
 import types
+import uuid
 import warnings
 from typing import Any
 from unittest import mock
@@ -385,3 +390,30 @@ def test_the_garbage_collector_is_as_it_was(is_frozen: bool, fails: bool) -> Non
         assert not hasattr(threading.current_thread(), "runs")
     finally:
         gc.unfreeze()
+
+
+_CLOCKS: dict[str, Any] = {
+    "time.time": lambda: time.time(),
+    "time.perf_counter": lambda: time.perf_counter(),
+    "time.localtime": lambda: time.localtime().tm_sec,
+    "datetime.datetime.now": lambda: dt.datetime.now().microsecond,  # noqa: DTZ005 - any clock
+    "datetime.date.today": lambda: dt.date.today().day,  # noqa: DTZ011 - any clock
+    "os.urandom": lambda: os.urandom(1)[0],
+    "uuid.uuid4": lambda: uuid.uuid4().int % 7,
+    "secrets.randbelow": lambda: secrets.randbelow(9),
+}
+
+
+@pytest.mark.parametrize("name", _CLOCKS)
+def test_what_gives_another_value_at_each_call_is_reported(name: str) -> None:
+    module = state_programs.Module(lambda x: x + _CLOCKS[name]())
+    with pytest.warns(ow.OnnxwrightWarning, match=rf"OW903.*`{name}`"):
+        ow.export(module, (torch.ones(3),))
+
+
+def test_a_time_that_is_given_is_not_the_clock() -> None:
+    module = state_programs.Module(lambda x: x + time.gmtime(86_400).tm_mday)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ow.OnnxwrightWarning)
+        program = ow.export(module, (torch.ones(3),))
+    np.testing.assert_array_equal(program(torch.ones(3)), np.full(3, 3.0))

@@ -479,3 +479,33 @@ def test_a_buffer_that_is_replaced_by_another_shape_is_named(what: str) -> None:
 
     with pytest.raises(errors.ExportError, match=r"OW856.*`b` is FLOAT\[3\]"):
         ow.export(Model(), (torch.ones(2, 3),), dynamic_shapes={"x": {0: torch.export.Dim("n")}})
+
+
+def _cast(x: Any) -> Any:
+    y = x.to(torch.float32)
+    y.add_(1)
+    return x * 2
+
+
+def _contiguous(x: Any) -> Any:
+    y = x.contiguous()
+    y[0] = 5
+    return x + y
+
+
+def _expanded(x: Any) -> Any:
+    y = x.clone()
+    y.expand_as(y).sub_(1)
+    return y
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [_cast, _contiguous, _expanded])
+def test_a_write_to_the_same_tensor_by_another_operator_needs_no_second_trace(
+    function: Any, dynamic: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`to`, `contiguous` and `expand` may give their argument itself."""
+    monkeypatch.setattr(mutation, "_resolved", lambda program: pytest.fail("traced again"))
+    x = randn(2, 3)
+    program = ow.export(function, (x,), dynamic_shapes={"x": {0: "n"}} if dynamic else None)
+    torch.testing.assert_close(program(x.clone()), function(x.clone()))

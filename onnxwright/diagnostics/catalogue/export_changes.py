@@ -141,3 +141,17 @@ class OtherMemory(Diagnostic):
     label = "set here"
     help = "write the values, `x.data.copy_(y)`, or assign the tensor, as `self.buffer = y`"
     error = ExportError
+
+
+class ReadsOutside(Diagnostic):
+    """The program reads the clock, or random numbers of the system, while it is exported."""
+
+    code = "OW903"
+    title = (
+        "this line calls `{name}`, which gives another value at each call: what follows from it "
+        "is a constant of the model"
+    )
+    label = "called here"
+    help = "make the value an input of the module; random numbers come from `torch.rand`"
+    severity = "warning"
+    name: str

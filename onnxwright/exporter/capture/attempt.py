@@ -22,7 +22,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     lost_constants,
 )
 from onnxwright.exporter.capture.control.errors import NotTakenBackError, OtherMemoryError
-from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
+from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.inputs.captured_sizes import (
     fixed_axes,
@@ -80,7 +80,7 @@ class Attempt:
     error: Exception | None = None
     seconds: float = 0.0
     decisions: list[Decision] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[Change | Reading] = field(default_factory=list)
     texts: Texts = field(default_factory=dict)
     forward_derivatives: list[int] = field(default_factory=list)
 

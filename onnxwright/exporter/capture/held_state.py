@@ -17,8 +17,9 @@ from torch.fx import GraphModule
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import fail, warn
-from onnxwright.exporter.capture.control.keeping import Change, held_state_kept
+from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.source.functional import written_arguments
 from onnxwright.exporter.capture.source.memory import memory_of
 from onnxwright.exporter.places import line_of, span_of
@@ -39,10 +40,13 @@ def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
                 buffer.copy_(value)
 
 
-def warn_changes(changes: Sequence[Change]) -> None:
-    """Warn of what a module changed while it was captured (OW839)."""
+def warn_changes(changes: Sequence[Change | Reading]) -> None:
+    """Warn of what a module changed while it was captured (OW839), and of clocks (OW903)."""
     for one in changes:
         span = line_of(*one.line) if one.line[0] else user_span()
+        if isinstance(one, Reading):
+            warn(export_changes.ReadsOutside(name=one.name, span=span))
+            continue
         warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import sizes
@@ -47,7 +48,6 @@ _RESHAPES = frozenset(
         "aten::unsqueeze",
     }
 )
-_SAME = frozenset({"aten::alias", "aten::detach", "aten::detach_", "aten::lift_fresh"})
 _LISTS = frozenset(
     {
         "aten::split.Tensor",
@@ -68,7 +68,7 @@ _OTHERS = frozenset(
         "_operator::getitem",
     }
 )
-_COVERED = _RESHAPES | _SAME | _LISTS | _OTHERS
+_COVERED = _RESHAPES | _LISTS | _OTHERS
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
@@ -228,9 +228,10 @@ def _covered(graph: Graph, *, local: bool = False) -> bool:
             return False  # the tensor gets another shape
         child = written_by(node)
         while child is not None and child in parents:
-            if target_name(child.target) not in _COVERED and not _writes(child):
+            name, parent = target_name(child.target), parents[child]
+            if name not in _COVERED and not _writes(child) and not _is_same(child, parent):
                 return False
-            child = parents[child]
+            child = parent
         if child is None or _has_hidden_views(child, roots):
             return False
         if local and child.op != "call_function":
@@ -254,6 +255,20 @@ def _has_hidden_views(root: Node, roots: dict[int, list[Node]]) -> bool:
     """Whether something else shares the memory of a tensor, in a way that is not known."""
     memory = _memory(root)
     return memory is None or any(node is not root for node in roots.get(memory, ()))
+
+
+def _is_same(view: Node, parent: Node) -> bool:
+    """Whether a view has each element at the place where its parent has it (`alias`, `to`)."""
+    one, two = view.meta.get("val"), parent.meta.get("val")
+    if not (isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)):
+        return False
+    if one.dtype != two.dtype or one.ndim != two.ndim:
+        return False
+    if one.is_conj() != two.is_conj() or one.is_neg() != two.is_neg():
+        return False
+    pairs = [*zip(one.shape, two.shape), *zip(one.stride(), two.stride())]
+    pairs.append((one.storage_offset(), two.storage_offset()))
+    return all(statically_known_true(a == b) for a, b in pairs)
 
 
 def parents_of(graph: Graph) -> dict[Node, Node]:
@@ -336,7 +351,7 @@ class Writes:
         return node
 
     def _view(self, node: Node, parent: Node) -> Any:
-        if _writes(node) or target_name(node.target) in _SAME:
+        if _writes(node) or _is_same(node, parent):
             return self.env[parent]
         return self.call(node)
 
@@ -374,7 +389,7 @@ class Writes:
             if not isinstance(one, (Complex, list, tuple)) and not hasattr(one, "kind"):
                 return one  # an operator without a function; all of them are reported at the end
         args = [self._plain(a) for a in child.args[1:]]
-        if _writes(child) or name in _SAME:
+        if _writes(child) or _is_same(child, self.parents[child]):
             return value
         if name in _RESHAPES:
             return find("aten::view")(op, value, sizes(op, parent))

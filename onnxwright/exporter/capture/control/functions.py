@@ -27,6 +27,7 @@ from onnxwright.exporter.capture.control.convertible import (
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.opaque import call_noted, is_of_python, note_object
+from onnxwright.exporter.capture.control.outside import OUTSIDE
 from onnxwright.exporter.capture.control.places import (
     InnerState,
     Items,
@@ -204,9 +205,11 @@ def _of_method(store: Store, f: MethodType) -> Any:
 
 def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:
     owner = f.__self__
+    replaced = REPLACED.get(f)
+    if replaced is not None:
+        return functools.partial(replaced, store)
     if owner is None or isinstance(owner, ModuleType):
-        replaced = REPLACED.get(f)
-        return functools.partial(replaced, store) if replaced else _of_opaque(store, f)
+        return _of_opaque(store, f)
     name = f.__name__
     if isinstance(owner, torch.Tensor):
         if name.endswith("_") and not name.endswith("__"):
@@ -404,6 +407,7 @@ def _making(kind: type, /, *args: Any, **kwargs: Any) -> Any:
 
 
 REPLACED: dict[Any, Callable[..., Any]] = {
+    **OUTSIDE,
     setattr: _writing(setattr, "__set__", by_class=True),
     delattr: _writing(delattr, "__delete__", by_class=True),
     getattr: get_attribute,
@@ -419,4 +423,4 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     torch.nn.Module.register_module: _registering(torch.nn.Module.register_module),
     torch.nn.Module.add_module: _registering(torch.nn.Module.add_module),
 }
-"""Functions that write -> what does the same and tells the store: `f(store, *args)`."""
+"""Functions that write or read the clock -> what tells the store and does it: `f(store, *args)`."""

@@ -53,10 +53,23 @@ class Change:
     line: tuple[str, int] = ("", 0)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A function that gives another value at each call, such as the clock, is called.
+
+    Fields:
+        name: the function.
+        line: where it is called first.
+    """
+
+    name: str
+    line: tuple[str, int]
+
+
 @contextmanager
 def held_state_kept(
     module: torch.nn.Module,
-    changes: list[Change],
+    changes: list[Change | Reading],
     *,
     writes_buffers: bool = False,
     converts: bool = True,
@@ -65,7 +78,7 @@ def held_state_kept(
 
     Args:
         module: what is run.
-        changes: what changes, and is read by a function that ran, is added here.
+        changes: what changes and is read by a function that ran, and clocks, are added here.
         writes_buffers: leave what is written into buffers.
         converts: whether functions run as converted copies, which tell of their writes.
     """
@@ -106,6 +119,7 @@ def held_state_kept(
         for setting, old_value, new_value in settings.restore():
             if setting.decides:
                 changes.append(Change(setting.name, *_texts(str(old_value), str(new_value))))
+        changes += [Reading(name, line) for name, line in store.outside.items()]
         tensors.restore()
 
 
@@ -131,7 +145,7 @@ def _settle_before_torch(changes: Changes, store: Store) -> None:
 
 
 def _add_changes(
-    changes: list[Change],
+    changes: list[Change | Reading],
     writes: list[Write],
     codes: Sequence[CodeType] | None,
     names: dict[int, str],

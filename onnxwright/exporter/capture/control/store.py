@@ -130,6 +130,7 @@ class Store:
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
         getters: what reads attributes of classes, where it is a function of the user.
+        outside: the functions of the clock and the like that were called -> the line of the first.
     """
 
     def __init__(self, *, writes_buffers: bool = False) -> None:
@@ -148,6 +149,7 @@ class Store:
         self.memo: dict[Any, Any] = {}
         self.copies: dict[int, tuple[Any, Any, str]] = {}
         self.made: dict[int, Any] = {}
+        self.outside: dict[str, tuple[str, int]] = {}
         self.getters: dict[tuple[type, str], Any] = {}
 
     @property
