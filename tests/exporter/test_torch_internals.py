@@ -11,8 +11,6 @@ import onnxwright.exporter as package
 from onnxwright.exporter.torch_internals import DOCUMENTED, PRIVATE
 
 ROOT = Path(str(package.__file__)).parent
-# Their names are not collected yet.
-LEFT = ("capture/source/", "capture/control/")
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -47,9 +45,8 @@ def test_each_private_name_is_listed_and_stands_in_one_module() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for file in sorted(ROOT.rglob("*.py")):
         path = file.relative_to(ROOT).as_posix()
-        if not path.startswith(LEFT):
-            for name in private_names(file.read_text(encoding="utf-8")):
-                places[name].append(path)
+        for name in private_names(file.read_text(encoding="utf-8")):
+            places[name].append(path)
     assert {name: there for name, there in places.items() if len(there) > 1} == {}
     assert sorted(places) == sorted(PRIVATE)
     assert all(PRIVATE.values())

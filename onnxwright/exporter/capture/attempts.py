@@ -15,7 +15,7 @@ from onnxwright.exporter.capture.capture_errors import raise_uncaptured
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
-from onnxwright.exporter.capture.source.errors import TextUsedError
+from onnxwright.exporter.capture.session.errors import TextUsedError
 from onnxwright.exporter.capture.strategies import NAMED, Source, Strategy
 from onnxwright.exporter.capture.torch_errors import is_about_quantized, reads_value
 from onnxwright.exporter.places import is_of_torch

@@ -11,7 +11,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.outcomes import Outcome
-from onnxwright.exporter.capture.source.errors import RefusedError
+from onnxwright.exporter.capture.session.errors import RefusedError
 from onnxwright.exporter.places import is_of_torch, span_of_error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnxwright.exporter.capture.source.session import Choice
+from onnxwright.exporter.capture.session.session import Choice
 
 
 @dataclass(frozen=True)

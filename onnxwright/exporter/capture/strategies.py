@@ -13,7 +13,9 @@ from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.store import current
+from onnxwright.exporter.capture.decisions.size_amounts import Amounts, Arguments
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.lists.torch_functions import ListFunctions
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
@@ -28,15 +30,13 @@ from onnxwright.exporter.capture.replacements.opaque_sizes import (
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
-from onnxwright.exporter.capture.source.errors import RefusedError
-from onnxwright.exporter.capture.source.functions import Rewritten
-from onnxwright.exporter.capture.source.hooks import decide_hooks
-from onnxwright.exporter.capture.source.observing import ValueDecisions
-from onnxwright.exporter.capture.source.session import Choice, Session
-from onnxwright.exporter.capture.source.session import current as session
-from onnxwright.exporter.capture.source.size_amounts import Amounts, Arguments
-from onnxwright.exporter.capture.source.strategy import Found, by_source
-from onnxwright.exporter.capture.source.torch_functions import ListFunctions
+from onnxwright.exporter.capture.session.errors import RefusedError
+from onnxwright.exporter.capture.session.functions import Rewritten
+from onnxwright.exporter.capture.session.hooks import decide_hooks
+from onnxwright.exporter.capture.session.observing import ValueDecisions
+from onnxwright.exporter.capture.session.session import Choice, Session
+from onnxwright.exporter.capture.session.session import current as session
+from onnxwright.exporter.capture.session.strategy import Found, by_source
 from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import TorchOutput

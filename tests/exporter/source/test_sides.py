@@ -12,8 +12,8 @@ from torch.utils import _pytree as pytree
 
 from onnxwright import exporter
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.source import regions
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError
+from onnxwright.exporter.capture.graphs import regions
+from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError
 from tests.harness.modules import Of
 
 DYNAMIC = torch.export.Dim.DYNAMIC

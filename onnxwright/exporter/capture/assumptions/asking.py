@@ -28,9 +28,12 @@ _COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
 _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
 _BETWEEN = {number_kinds.__file__}
-# What rewritten code of a capture by source calls.
+# What rewritten code calls: the files of these rooms, and one more.
 _CAPTURE = str(Path(__file__).parent.parent) + os.sep
-_REWRITTEN = tuple(_CAPTURE + name for name in (f"source{os.sep}", f"values{os.sep}one_of.py"))
+_ROOMS = ("session", "frontend", "decisions", "loops", "lists", "graphs")
+_REWRITTEN = tuple(
+    _CAPTURE + name for name in (*(room + os.sep for room in _ROOMS), f"values{os.sep}one_of.py")
+)
 # The files of it that decide for the user; its functions that ask for these and for rewritten code,
 # and the one that asks whether a loop goes on.
 _DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py",
@@ -38,7 +41,7 @@ _DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py
 _ASKING = ("decided", "as_test")
 _TEST_OF_LOOP = "going"
 # What stands for `max` and `min`, and what calls it.
-_FOR_PYTHON = tuple(_REWRITTEN[0] + name for name in ("ordering.py", "intrinsics.py"))
+_FOR_PYTHON = (f"{_CAPTURE}lists{os.sep}ordering.py", f"{_CAPTURE}session{os.sep}intrinsics.py")
 # How functions of torch are called while they are followed (`torch_calls`), and what stands for
 # `min`, `max` and attention.
 _FOLLOWED = (

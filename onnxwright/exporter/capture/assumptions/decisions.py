@@ -28,7 +28,7 @@ from onnxwright.exporter.capture.assumptions.asking import (
 from onnxwright.exporter.capture.assumptions.examples import at_size
 from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.session.session import current
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from types import CellType, FunctionType, GeneratorType, GetSetDescriptorType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from onnxwright.exporter.capture.control.lists import List, is_rows
+from onnxwright.exporter.torch_internals import modes_disabled
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None))
 """Types whose objects nothing changes."""
@@ -289,18 +289,18 @@ class Elements(Place):
 
     def read(self) -> Any:
         """As of any place."""
-        with _disable_current_modes():
+        with modes_disabled():
             return self.owner.detach().clone()
 
     def put(self, value: Any) -> None:
         """As of any place."""
-        with _disable_current_modes(), torch.no_grad():
+        with modes_disabled(), torch.no_grad():
             if not torch.equal(self.owner, value):
                 self.owner.copy_(value)
 
     def is_same(self, one: Any, two: Any) -> bool:
         """As of any place."""
-        with _disable_current_modes():
+        with modes_disabled():
             return bool(torch.equal(one, two))
 
 

@@ -15,7 +15,6 @@ from types import FrameType, FunctionType
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import Proxy
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
@@ -39,6 +38,7 @@ from onnxwright.exporter.capture.control.places import (
 )
 from onnxwright.exporter.capture.control.store import Write
 from onnxwright.exporter.places import is_of_user
+from onnxwright.exporter.torch_internals import FakeTensor
 
 _TRACED = (FakeTensor, torch.SymInt, torch.SymFloat, torch.SymBool, Proxy)
 _NOWHERE = ("", 0)
@@ -232,7 +232,7 @@ def _is_traced(value: Any, depth: int = 4) -> bool:
         if isinstance(value, (list, tuple, set)):
             return any(_is_traced(v, depth - 1) for v in _few(value))
     module = type(value).__module__
-    return module.startswith("onnxwright.exporter.capture.source")
+    return module.startswith("onnxwright.exporter.capture.")
 
 
 def _few(items: Iterable[Any]) -> list[Any]:

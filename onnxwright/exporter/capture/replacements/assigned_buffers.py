@@ -14,8 +14,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from onnxwright.exporter.capture.control.store import current
+from onnxwright.exporter.capture.graphs.memory import aliases, node_of
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.memory import aliases, node_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree, tracing
 
 _Buffers = dict[str, Any]

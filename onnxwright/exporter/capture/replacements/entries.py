@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.lists.torch_lists import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.replacements import (
     assigned_buffers,
     attention_masks,
@@ -36,7 +37,6 @@ from onnxwright.exporter.capture.replacements import (
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, Entry, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
-from onnxwright.exporter.capture.source.torch_lists import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.values.numbers import truths_as_numbers
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
-from onnxwright.exporter.torch_internals import pytree
+from onnxwright.exporter.torch_internals import pytree, refs_tensor
 
 
 def is_dynamic(*values: Any) -> bool:
@@ -105,8 +105,6 @@ def of_list(own: Callable[..., Any]) -> Callable[..., Any]:
             return own(*args, **kwargs)
         arguments = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
         # Torch itself follows the numbers of lists in `torch.tensor` only, by this function.
-        return torch._refs.tensor(
-            args[0], dtype=arguments.get("dtype"), device=arguments.get("device")
-        )
+        return refs_tensor(args[0], dtype=arguments.get("dtype"), device=arguments.get("device"))
 
     return make

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.conditional import Outputs
-from onnxwright.exporter.capture.source.emitting import emit
-from onnxwright.exporter.capture.source.regions import Region, empty, operand_values, tracer
+from onnxwright.exporter.capture.decisions.conditional import Outputs
+from onnxwright.exporter.capture.graphs.emitting import emit
+from onnxwright.exporter.capture.graphs.regions import Region, empty, operand_values, tracer
 
 
 def is_traced() -> bool:

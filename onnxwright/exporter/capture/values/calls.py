@@ -10,11 +10,11 @@ import torch
 from onnxwright.exporter.capture.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.graphs.aliases import new_writes, settle
+from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.source.aliases import new_writes, settle
-from onnxwright.exporter.capture.source.errors import NumberReadError
-from onnxwright.exporter.capture.source.regions import Region, tracer
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.session.errors import NumberReadError
+from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed
 from onnxwright.exporter.capture.values.one_of import OneOf, among
 from onnxwright.exporter.capture.values.picking import tensor_of

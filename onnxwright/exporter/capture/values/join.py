@@ -22,14 +22,14 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.places import PLAIN, is_container
+from onnxwright.exporter.capture.decisions.state import UNSET
+from onnxwright.exporter.capture.graphs.regions import SYMBOLS, is_traced
+from onnxwright.exporter.capture.lists.building_rows import BuildingRows
+from onnxwright.exporter.capture.lists.rows import Parts, Rows
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import dtype_of
-from onnxwright.exporter.capture.source.building_rows import BuildingRows
-from onnxwright.exporter.capture.source.errors import DisagreementError, LoopChangeError, words
-from onnxwright.exporter.capture.source.regions import SYMBOLS, is_traced
-from onnxwright.exporter.capture.source.rows import Parts, Rows
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.state import UNSET
+from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
     is_choosable,

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.number_kinds import KINDS
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.rows import Rows
-from onnxwright.exporter.capture.source.session import current, refused_here
+from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.one_of import each
 
 

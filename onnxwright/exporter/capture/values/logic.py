@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.session.session import current
 
 _JOINS = {"not": torch.logical_not, "and": torch.logical_and, "or": torch.logical_or}
 _BOTH = frozenset([False, True])

@@ -22,14 +22,14 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
+from onnxwright.exporter.capture.decisions.caught import refuse_handled
+from onnxwright.exporter.capture.decisions.sides import side_of
+from onnxwright.exporter.capture.decisions.state import Branch, State, result_of
+from onnxwright.exporter.capture.graphs.regions import Region
+from onnxwright.exporter.capture.lists.rows import Parts
 from onnxwright.exporter.capture.model_lines import is_text_used, model_line
-from onnxwright.exporter.capture.source.caught import refuse_handled
-from onnxwright.exporter.capture.source.errors import CannotRewriteError, words
-from onnxwright.exporter.capture.source.regions import Region
-from onnxwright.exporter.capture.source.rows import Parts
-from onnxwright.exporter.capture.source.session import current
-from onnxwright.exporter.capture.source.sides import side_of
-from onnxwright.exporter.capture.source.state import Branch, State, result_of
+from onnxwright.exporter.capture.session.errors import CannotRewriteError, words
+from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
     holds_tensors,

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List, kind_of
+from onnxwright.exporter.capture.graphs.regions import SYMBOLS
+from onnxwright.exporter.capture.lists.rows import Parts, Rows
 from onnxwright.exporter.capture.number_forms import NUMBERS
-from onnxwright.exporter.capture.source.errors import CannotRewriteError
-from onnxwright.exporter.capture.source.regions import SYMBOLS
-from onnxwright.exporter.capture.source.rows import Parts, Rows
+from onnxwright.exporter.capture.session.errors import CannotRewriteError
 
 
 def is_leaf(value: Any) -> bool:

@@ -10,8 +10,8 @@ import torch
 
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.errors import DisagreementError, words
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.session.errors import DisagreementError, words
+from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.numbers import stands_for_number

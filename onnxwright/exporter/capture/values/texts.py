@@ -17,6 +17,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.model_lines import (
     calling_line,
     is_machinery,
@@ -24,9 +25,8 @@ from onnxwright.exporter.capture.model_lines import (
     model_line,
 )
 from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.source.errors import NumberReadError, TextUsedError
-from onnxwright.exporter.capture.source.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.source.session import current
+from onnxwright.exporter.capture.session.errors import NumberReadError, TextUsedError
+from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.one_of import each
 from onnxwright.exporter.places import line_of

@@ -1,0 +1,209 @@
+"""Operators of rewritten code: `is`, `not`, `and`, `or`, `in`, chains of comparisons, `+=`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
+from onnxwright.exporter.capture.decisions.deciding import choose
+from onnxwright.exporter.capture.decisions.one_sided import refuse_names
+from onnxwright.exporter.capture.decisions.short_circuit import any_
+from onnxwright.exporter.capture.decisions.sides import side_of
+from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
+from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.graphs.aliases import are_same
+from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
+from onnxwright.exporter.capture.lists.list_calls import contained
+from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.session import current, refused_here
+from onnxwright.exporter.capture.values.kinds import common
+from onnxwright.exporter.capture.values.logic import combined, defined, supposing
+from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
+from onnxwright.exporter.capture.values.numbers import is_of_run_time
+from onnxwright.exporter.capture.values.one_of import OneOf, each
+
+
+def is_(value: Any, constant: Any) -> Any:
+    """`value is constant`: what stands for a truth value of Python is one."""
+    session = current()
+    if isinstance(value, OneOf) or isinstance(constant, OneOf):
+        return value is constant or each(is_, value, constant)
+    if not isinstance(constant, bool):
+        return value is constant or _may_be_one(value, constant)
+    if session is None or isinstance(value, bool):
+        return value is constant
+    if session.numbers.has_types(value):
+        common(value, lambda kind: kind is bool)
+    if isinstance(value, torch.SymBool) or (is_truth(value) and value in session.numbers):
+        return value if constant else not_(value)
+    return value is constant
+
+
+def _may_be_one(one: Any, two: Any) -> Any:
+    """Whether two objects of this capture are one where the model runs."""
+    if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+        with refused_here():
+            return are_same(one, two)
+    if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
+        with refused_here():
+            reason = "`is` of a number that is known at run time only"
+            raise CannotRewriteError(reason, advice="compare the numbers: `a == b`")
+    if is_object(one) and is_object(two):
+        for each_one in (one, two):
+            refuse_write(each_one)  # chosen by reference, it is known which one it is
+    return False
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    test = as_test(value)
+    if has_sides(test):
+        return torch.sym_not(test)
+    answer = decided(value)
+    return not answer if answer is not None else combined("not", as_truth(value))
+
+
+def invert(value: Any) -> Any:
+    """`~value`; PyTorch's symbolic integers have no such operator."""
+    return -value - 1 if isinstance(value, torch.SymInt) else ~value
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    """`a and b and ...`."""
+    return _logic(parts, stop=False)
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    """`a or b or ...`."""
+    return _logic(parts, stop=True)
+
+
+def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The first part whose truth is `stop`, or the last."""
+    value: Any = None
+    for n, part in enumerate(parts):
+        value = part()
+        if n == len(parts) - 1:
+            return value
+        if isinstance(value, torch.SymBool) and is_open(value):
+            return _logic_of_sizes(value, parts[n + 1 :], stop)
+        answer = decided(value)
+        if answer is None:
+            return _logic_of_tensors(value, parts[n + 1 :], stop)
+        if answer is stop:
+            return value
+    return value
+
+
+def _logic_of_sizes(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is a condition on sizes."""
+    session = current()
+    assert session is not None
+    with session.sizes.supposing(sympy.Not(value.node.expr) if stop else value.node.expr):
+        found = _logic(rest, stop)
+    if isinstance(found, (bool, torch.SymBool)):
+        return operator.or_(value, found) if stop else operator.and_(value, found)
+    if stop:
+        return choose(value, lambda: value, lambda: found)
+    return choose(value, lambda: found, lambda: value)
+
+
+def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is known at run time only."""
+    operation = "or" if stop else "and"
+
+    def others() -> Any:
+        with supposing(value, not stop):
+            return _logic(rest, stop)
+
+    if is_truth(value):
+        # Truth values of both: nothing but the answer is used.
+        found = _plain(others)
+        if found is stop:
+            return found  # whatever the first part is
+        if found is (not stop):
+            return value
+        if found is not None:
+            return combined(operation, as_truth(value), as_truth(found))
+    if stop:
+        return defined(choose(value, lambda: value, others), operation, value, None)
+    return defined(choose(value, others, lambda: value), operation, value, None)
+
+
+def _plain(part: Callable[[], Any]) -> Any:
+    """A truth value that is computed without reading at a place or deciding; None for others."""
+    with Region() as region, side_of(part) as side:
+        found = part()
+        node = region.mark.next
+        safe = is_truth(found) and not side.end()
+        while node.op != "root":
+            text = str(node.target)
+            if node.op == "call_function":
+                words = _PLACES + (_OF_ELEMENTS if _may_be_empty(node) else ())
+                safe = safe and not any(word in text for word in words)
+            node = node.next
+        if safe:
+            return found
+        region.discard()
+    return None
+
+
+# Operators that fail for some values: they run only if Python reaches them.
+_PLACES = (
+    "index", "select", "slice", "gather", "take", "narrow", "higher_order", "cond", "while_loop",
+    "local_scalar", "embedding", "put",
+)  # fmt: skip
+# Operators that need an element.
+_OF_ELEMENTS = ("max", "min")
+
+
+def _may_be_empty(node: Any) -> bool:
+    """Whether an operator reads a tensor whose sizes are known at run time only."""
+    values = [n.meta.get("val") for n in node.all_input_nodes]
+    return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
+
+
+def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
+    """`a < b < c`: the second comparison only where the first is true."""
+    return _chain(names, parts[0](), parts[1:])
+
+
+def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) -> Any:
+    right = parts[0]()
+    found = _COMPARISONS[names[0]](left, right)
+    if len(parts) == 1:
+        return found
+    return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
+
+
+def contains(value: Any, container: Any) -> Any:
+    """`value in container`."""
+    if isinstance(value, OneOf) or isinstance(container, OneOf):
+        return each(contains, value, container)
+    found = contained(value, container)
+    if found is not None:
+        return found
+    if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
+            # Of sizes, each comparison knows that those before it do not hold.
+            return or_(*(functools.partial(operator.eq, value, item) for item in container))
+        if isinstance(container, (tuple, list, range)):
+            return any_(value == item for item in container)
+        if type(container) in (dict, set, frozenset) and is_number(value):
+            return any_(value == item for item in container if isinstance(item, (int, float)))
+    refuse_names(container, value)
+    return value in container
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
+    "Gt": operator.gt, "GtE": operator.ge, "Is": is_, "IsNot": lambda a, b: not_(is_(a, b)),
+    "In": contains, "NotIn": lambda a, b: not_(contains(a, b)),
+}  # fmt: skip

@@ -1,0 +1,99 @@
+"""What Python knows of a condition, and a condition as a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
+
+from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.loops.ranges import Counted
+from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.logic import compared
+from onnxwright.exporter.capture.values.one_of import OneOf, possible
+from onnxwright.exporter.capture.values.picking import where
+from onnxwright.exporter.torch_internals import modes_disabled
+
+
+def decided(test: Any) -> bool | None:
+    """The answer of Python to a test; None if it is known at run time only."""
+    if isinstance(test, bool):
+        return test
+    if isinstance(test, OneOf):
+        answers = {decided(item) for item in possible(test).values()}
+        return answers.pop() if len(answers) == 1 else None
+    if isinstance(test, (Rows, Counted)):
+        return None if _is_size(test.length) else decided(test.length > 0)
+    if isinstance(test, torch.Tensor):
+        t, session = tracer(), current()
+        if session is None or t is None:
+            return bool(test)
+        proxy = t.tensor_tracker.get(test)
+        if proxy is None:
+            return bool(test)
+        if test in session.numbers and (known := session.truths.answer(test)) is not None:
+            return known
+        if proxy.constant is not None:
+            with modes_disabled(), torch._C.DisableTorchFunction():
+                return bool(proxy.constant)
+        return None
+    if isinstance(test, SYMBOLS) and current() is not None and free_unbacked_symbols(test):
+        try:
+            return bool(test)
+        except GuardOnDataDependentSymNode:
+            return None
+    return bool(test)
+
+
+def _is_size(length: Any) -> bool:
+    """Whether a length follows from sizes of inputs: PyTorch takes these for 1 or more."""
+    if current() is None or not isinstance(length, torch.SymInt) or free_unbacked_symbols(length):
+        return False
+    return bool(length.node.expr.free_symbols)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an integer or truth value of Python, or stands for a number of Python."""
+    session = current()
+    stands = session is not None and isinstance(value, torch.Tensor) and value in session.numbers
+    return stands or isinstance(value, (int, torch.SymInt, torch.SymBool))
+
+
+def is_truth(value: Any) -> bool:
+    """Whether a value is one truth value: of Python, a symbolic one, or a tensor without axes."""
+    return isinstance(value, (bool, torch.SymBool)) or (
+        isinstance(value, torch.Tensor) and value.dtype == torch.bool and not value.ndim
+    )
+
+
+def as_truth(value: Any) -> Any:
+    """A condition as a tensor of one truth value.
+
+    Args:
+        value: a tensor of one element, a number, or a symbolic one.
+
+    Returns:
+        A tensor without axes.
+    """
+    if isinstance(value, OneOf):
+        answers = {n: decided(item) for n, item in possible(value).items()}
+        truths = {n: as_truth(value._ow_items[n]) if answer is None else answer
+                  for n, answer in answers.items()}  # fmt: skip
+        return as_tensor(where(value._ow_tag, truths))
+    if isinstance(value, torch.Tensor):
+        if value.ndim:
+            value = value.reshape(())
+        return value if value.dtype == torch.bool else value != 0
+    if isinstance(value, (Rows, Counted)):
+        if _is_size(value.length):
+            return as_tensor(value.length) > 0
+        return as_truth(value.length > 0)
+    if isinstance(value, torch.SymBool):
+        truth, condition = as_tensor(value), value.node.expr
+        return compared(truth, condition) if condition.free_symbols else truth
+    if isinstance(value, SYMBOLS):
+        return as_tensor(value) != 0
+    return as_tensor(bool(value))

@@ -1,0 +1,1 @@
+"""Parts of torch's graph in the making: taken out, made functional, the memory of tensors."""

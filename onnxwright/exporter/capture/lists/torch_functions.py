@@ -1,0 +1,254 @@
+"""Functions of torch that join the items of a list, or make one, of a run-time length."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.lists.columns import Column, as_place
+from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
+from onnxwright.exporter.capture.session.session import Session, current
+from onnxwright.exporter.capture.values.numbers import (
+    as_new_tensor,
+    is_unknown,
+    stands_for_number,
+)
+from onnxwright.exporter.torch_internals import refs_tensor
+
+_INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
+
+
+def _index(index: Any) -> Any:
+    """An index in brackets, with lists of numbers as tensors."""
+    if isinstance(index, tuple):
+        return tuple(map(_index, index))
+    if not isinstance(index, Rows):
+        return index
+    numbers = index.numbers()
+    if numbers is None:
+        raise index.misuse("[...]")
+    return numbers
+
+
+# Operators that PyTorch does not have for a tensor and a comparison of sizes.
+_LOGIC = frozenset(
+    form.format(name)
+    for name in ("and", "or", "xor")
+    for form in ("__{}__", "__r{}__", "__i{}__", "bitwise_{}", "logical_{}")
+)
+
+
+def _truth_tensor(value: Any) -> Any:
+    """A comparison of sizes as a tensor; other values as they are."""
+    if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
+        return as_tensor(value)
+    return value
+
+
+def _iterated_rows(x: Any, dim: int = 0) -> Rows | None:
+    """`x.unbind(dim)` of an axis of dynamic size, where loops over it are to be kept."""
+    session = current()
+    if session is None or not session.keeps_loops or not isinstance(x.shape[dim], torch.SymInt):
+        return None
+    return Rows.of_tensor(x.movedim(dim, 0))
+
+
+def _iterated_parts(x: Any, split_size: Any, dim: int = 0) -> Rows | None:
+    """The same for `x.split(size, dim)`; the parts of sizes that are known at run time only."""
+    if isinstance(split_size, Rows):
+        return Rows([Column(x, dim % x.ndim, split_size.whole("split"))])
+    if is_unknown(split_size):
+        return _split_at_run_time(x, split_size, dim)
+    if not isinstance(split_size, int) or split_size < 1:
+        return None
+    rows = _iterated_rows(x, dim)
+    if rows is not None and split_size > 1:
+        dim, length = dim % x.ndim, x.shape[dim]
+        count = torch.sym_max((length + split_size - 1) // split_size, 1)
+        sizes = (length - torch.arange(count) * split_size).clamp(max=split_size)
+        return Rows([Column(x, dim, sizes)])
+    return None if rows is None else Rows.of_tensor(rows.whole("split").unsqueeze(dim % x.ndim + 1))
+
+
+def _chunks(x: Any, chunks: Any, dim: int = 0) -> Rows | None:
+    """`x.chunk(chunks, dim)` of a number that is known at run time only."""
+    if not is_unknown(chunks):
+        return None
+    count, length = as_place(chunks), as_place(x.shape[dim])
+    return _split_at_run_time(x, ((length + count - 1) // count).clamp(min=1), dim)
+
+
+def _split_at_run_time(x: torch.Tensor, size: Any, dim: int) -> Rows:
+    """The parts of a tensor of `size` elements of an axis each, a number of run time."""
+    length, each = as_place(x.shape[dim]), as_place(size)
+    count = ((length + each - 1) // each).clamp(min=1).item()
+    torch._check(count >= 1)
+    sizes = (length - torch.arange(count) * each).clamp(max=each)
+    return Rows([Column(x, dim % x.ndim, sizes)])
+
+
+def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
+    """`torch.tensor(values)` of a list of numbers of run time."""
+    session = current()
+    if session is None or not isinstance(values, (list, tuple)) or isinstance(values, Rows):
+        return None
+    if not _has_number_of_run_time(values, session):
+        return None
+    items = [one if (one := _tensor_of(v)) is not None else _item_of(v) for v in values]
+    dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
+    made = torch.stack([item.to(dtype) for item in items])
+    return made.to(options.get("dtype") or dtype)
+
+
+def _item_of(value: Any) -> torch.Tensor:
+    return as_new_tensor(value) if stands_for_number(value) else torch.as_tensor(value)
+
+
+def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
+    """`like.new_tensor(values)` of sizes, alone or in a list."""
+    if isinstance(values, Rows):
+        made: torch.Tensor = _as_tensor(values).to(options.get("dtype") or like.dtype)
+        return made
+    if not is_dynamic(values):
+        return None
+    given = {"dtype": like.dtype, "device": like.device} | options
+    return refs_tensor(values, dtype=given["dtype"], device=given["device"])
+
+
+def _has_number_of_run_time(values: Any, session: Session) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(_has_number_of_run_time(value, session) for value in values)
+    return isinstance(values, torch.Tensor) and values in session.numbers
+
+
+def _stacked(items: Rows, dim: int = 0) -> torch.Tensor:
+    """`torch.stack(items, dim)`."""
+    return items.whole("stack").movedim(0, dim)
+
+
+def _joined(items: Rows, dim: int = 0) -> torch.Tensor:
+    """`torch.cat(items, dim)`."""
+    column = items.columns[0]
+    if items.form.is_leaf and column.axis is not None:
+        if (dim - column.axis) % column.values.ndim:
+            raise items.misuse("torch.cat along another axis")
+        return column.values.clone()
+    rows = items.whole("cat")
+    if rows.ndim < 2:
+        raise items.misuse("torch.cat of numbers")
+    dim = dim % (rows.ndim - 1)
+    return rows.movedim(0, dim).flatten(dim, dim + 1)
+
+
+def _padded(
+    items: Rows,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> torch.Tensor:
+    """`pad_sequence(items, ...)`: rows of one tensor, with a number where one is shorter."""
+    column = items.columns[0]
+    if not items.form.is_leaf or padding_side != "right" or column.axis:
+        raise items.misuse("pad_sequence")
+    if column.axis is None:
+        return _stacked(items, 0 if batch_first else 1)
+    longest = column.sizes.max().item()
+    torch._check(longest >= 0)
+    starts = (column.sizes.cumsum(0) - column.sizes)[:, None]
+    places = torch.arange(longest)[None]
+    free = torch.full_like(column.values[:1].sum(0, keepdim=True), padding_value)
+    values = torch.cat([column.values, free])
+    last = column.sizes.sum()
+    rows = values[torch.where(places < column.sizes[:, None], starts + places, last)]
+    return rows if batch_first else rows.transpose(0, 1)
+
+
+def _as_tensor(items: Rows, **options: Any) -> torch.Tensor:
+    """`torch.tensor(items, ...)`: of tuples of numbers a row for each."""
+    dtype = options.get("dtype")
+    if items.form.is_leaf:
+        rows = items.whole("tensor")
+        if dtype is None and items.form.is_number and rows.is_floating_point():
+            dtype = torch.get_default_dtype()  # numbers of Python are doubles
+        return rows if dtype is None else rows.to(dtype)
+    if not items.form.is_ordered:
+        raise items.misuse("torch.tensor")
+    made = [_as_tensor(part) for part in items.by_parts()]
+    common = functools.reduce(torch.promote_types, (one.dtype for one in made))
+    return torch.stack([one.to(dtype or common) for one in made], 1)
+
+
+def _below(rows: torch.Tensor) -> torch.Tensor:
+    """Items of two axes or more below each other; of one axis as rows."""
+    return rows if rows.ndim == 2 else rows.flatten(0, 1)
+
+
+def _side_by_side(items: Rows) -> torch.Tensor:
+    """`torch.hstack(items)`."""
+    return _joined(items, min(items.whole("hstack").ndim - 2, 1))
+
+
+_CAT = (torch.cat, torch.concat, torch.concatenate)
+_PARTS: dict[Any, Callable[..., Any]] = {
+    torch.unbind: _iterated_rows,
+    torch.Tensor.unbind: _iterated_rows,
+    torch.split: _iterated_parts,
+    torch.chunk: _chunks,
+    torch.Tensor.chunk: _chunks,
+    torch.tensor: _tensor_of,
+    torch.Tensor.split: _iterated_parts,
+    torch.Tensor.new_tensor: _new_tensor,
+}
+_JOINED: dict[Any, Callable[..., Any]] = {
+    torch.stack: _stacked,
+    **dict.fromkeys(_CAT, _joined),
+    **dict.fromkeys((torch.tensor, torch.as_tensor), _as_tensor),
+    **dict.fromkeys((torch.vstack, torch.row_stack), lambda items: _below(_stacked(items))),
+    torch.hstack: _side_by_side,
+    torch._C._nn.pad_sequence: _padded,
+}
+"""Functions of torch that join the items of a list."""
+
+
+class ListFunctions(CallHandler):
+    """Functions of torch that join the items of a list take one of run-time length."""
+
+    functions = _PARTS.keys()
+    kinds = (List, torch.SymBool)
+
+    def is_for_all(self) -> bool:
+        """Whether a tensor may stand for a number of Python."""
+        session = current()
+        return session is not None and bool(session.numbers)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call a function of torch."""
+        if func in _PARTS:
+            found = _PARTS[func](*args, **kwargs)
+            if found is not None:
+                return found
+        if func in _INDEXING and len(args) > 1:
+            args = (args[0], _index(args[1]), *args[2:])
+        for name in ("tensors", "sequences", "data"):
+            if not args and isinstance(kwargs.get(name), Rows):
+                args = (kwargs.pop(name),)
+        for value in (*args[1:], *kwargs.values()):
+            if isinstance(value, Rows):
+                raise value.misuse(getattr(func, "__name__", "a function"))
+        if args and isinstance(args[0], Rows):
+            joined = _JOINED.get(func)
+            if joined is None:
+                raise args[0].misuse(getattr(func, "__name__", "a function"))
+            return joined(*args, **kwargs)
+        args = tuple(list(x) if type(x) is List else x for x in args)
+        if getattr(func, "__name__", "") in _LOGIC:
+            args = [_truth_tensor(x) for x in args]
+        return func(*args, **kwargs)

@@ -1,0 +1,266 @@
+"""Tensors that a loop carries, and the tensors that they may be in an iteration and after it.
+
+`now = a` before a loop and `now = b` in it: the loop carries `now` as a tensor of its own, with a
+tag that says which tensor it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from onnxwright.exporter.capture.frontend.returned import returning_frame
+from onnxwright.exporter.capture.graphs.aliases import has_tags, refusal
+from onnxwright.exporter.capture.graphs.memory import (
+    NOTHING,
+    Alias,
+    Origin,
+    View,
+    aliases,
+    as_number,
+    memory_of,
+    new_number,
+    node_of,
+    origin_of,
+)
+from onnxwright.exporter.capture.graphs.regions import Region, tracer
+from onnxwright.exporter.capture.loops.carries import Carry
+from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.session.session import current
+
+# A loop has as many numbers for the tensors that its iterations make, as a power of 2.
+_BITS = 32
+# Where the next one of them is carried.
+_FRESH = 0
+
+
+def _tag(name: str, start: Any) -> Carry:
+    return Carry(name, start, torch.int64, (), is_number=True)
+
+
+def _all(truths: Iterable[Any]) -> Any:
+    """Whether all of some truth values hold: a bool, or a tensor."""
+    found: Any = True
+    for one in truths:
+        found = one if found is True else found if one is True else found & one
+    return found
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What a tensor may be that an iteration appends to a list.
+
+    Fields:
+        views: the tensors from before the loop.
+        keys: the identities of what is carried that may be it in a later iteration.
+    """
+
+    views: dict[int, View]
+    keys: frozenset[int]
+
+
+class LoopAliases:
+    """What the tensors that a loop carries may be.
+
+    Attributes:
+        tags: the tags that the loop carries, by the identities of what is carried; there are none
+            in the first capture.
+    """
+
+    def __init__(self) -> None:
+        self.place = model_line()
+        self.carries: dict[int, Carry] = {}
+        self.tags: dict[int, Carry] = {}
+        # For each tensor, the tensors from before the loop that it may be.
+        self.views: dict[int, dict[int, View]] = {}
+        # The number of it as one that others may be.
+        self.own: dict[int, int] = {}
+        # Other tensors that are carried and that may be the same one.
+        self.linked: dict[int, set[int]] = {}
+        # Those of which nobody knows which tensor they are.
+        self.unknown: set[int] = set()
+
+    def form(self) -> Any:
+        """What is known; it grows until the loop has its form."""
+        return sorted(
+            (
+                self.carries[key].path,
+                tuple(sorted(views)),
+                len(self.linked[key]),
+                key in self.unknown,
+            )
+            for key, views in self.views.items()
+        )
+
+    def know(self, carries: Iterable[Carry]) -> None:
+        """Know what is carried, and carry a tag with each tensor."""
+        for carry in carries:
+            key = id(carry)
+            if carry.is_number or key in self.carries:
+                continue
+            self.carries[key] = carry
+            start = node_of(tracer(), carry.start)
+            origin = NOTHING if start is None else origin_of(start)
+            self.views[key] = dict(origin.views)
+            self.own[key], self.linked[key] = new_number(), set()
+            if origin.tag is None:
+                self.unknown.add(key)
+            if has_tags():
+                self.tags.setdefault(_FRESH, _tag("a new tensor", new_number() << _BITS))
+                tag = 0 if origin.tag is None else origin.tag
+                self.tags[key] = _tag(f"{carry.path} as a tensor", tag)
+
+    def note(self, made: dict[int, Any], tags: dict[int, Any]) -> None:
+        """Remember the tensors that stand for what is carried.
+
+        Args:
+            made: the tensors, by the identities of what is carried.
+            tags: their tags.
+        """
+        self.first, self.given_tags = len(aliases().writes), tags
+        nodes = {key: node_of(tracer(), value) for key, value in made.items()}
+        for key, views in self.views.items():
+            node = nodes.get(key)
+            if node is None or not (views or self.linked[key] or tags):
+                continue
+            every = {**views, self.own[key]: View(node)}
+            for other in self.linked[key]:
+                if (linked := nodes.get(other)) is not None:
+                    every[self.own[other]] = View(linked)
+            origin = Origin(every, None if key in self.unknown else tags.get(key))
+            frame = returning_frame(self.carries[key].path)
+            aliases().every.append(Alias(node, origin, self.place, True, returned_by=frame))
+
+    def leave(
+        self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[int, fx.Node]
+    ) -> tuple[dict[int, Any], bool]:
+        """See what an iteration leaves.
+
+        Args:
+            region: that of the iteration.
+            leaves: what is carried, each with what it is after the iteration.
+            given: the nodes that stand for what is carried.
+
+        Returns:
+            The tags after the iteration; whether it has to be traced again, for more is known.
+        """
+        before, outside = self.form(), region.memory_before()
+        inside = set(region.nodes())
+        self.given = {key: memory_of(node) for key, node in given.items()}
+        self.inside, self.outside = inside, outside
+        origins = {id(c): self._origin(region, leaf) for c, leaf in leaves if not c.is_number}
+        # What has memory that the iteration made, or that was given to it.
+        self.holders: dict[int, set[int]] = {}
+        for key, origin in origins.items():
+            for view in origin.views.values():
+                if self.is_inside(view):
+                    self.holders.setdefault(memory_of(view.node), set()).add(key)
+        for key, origin in origins.items():
+            self._see(key, origin)
+        tags: dict[int, Any] = {}
+        if self.tags:
+            first = self.given_tags[_FRESH]
+            fresh = {memory: as_number(first + n) for n, memory in enumerate(self.holders)}
+            tags = {key: self._tag_after(origin, fresh) for key, origin in origins.items()}
+            tags[_FRESH] = as_number(first + len(self.holders))
+        self.written = dict(aliases().writes[self.first :])
+        return tags, self.form() != before and bool(self.written)
+
+    def _see(self, key: int, origin: Origin) -> None:
+        """Know what a tensor may be after an iteration."""
+        for number, view in origin.views.items():
+            if not self.is_inside(view):
+                if any(view.extends(known) for known in self.views[key].values()):
+                    self.unknown.add(key)  # a view of a view, and so on, in each iteration
+                else:
+                    self.views[key][number] = view
+                continue
+            others = self.holders[memory_of(view.node)]
+            self.linked[key] |= others - {key}
+            if view.views and len(others) > 1:  # parts of one tensor
+                self.unknown |= others
+        if origin.tag is None:
+            self.unknown.add(key)
+
+    def _tag_after(self, origin: Origin, fresh: Mapping[int, Any]) -> Any:
+        """The tag of what a tensor is after an iteration.
+
+        Args:
+            origin: what it may be.
+            fresh: numbers that no tensor had before, by the memory that the iteration made.
+        """
+        tag = found = 0 if origin.tag is None else origin.tag
+        given, old = set(self.given.values()), list[Any]()
+        new: list[tuple[int, int]] = []
+        labels = {n: aliases().label(n, view) for n, view in origin.views.items()}
+        for n, view in origin.views.items():
+            memory = memory_of(view.node)
+            if not self.is_inside(view) or (memory in given and not view.views):
+                old.append(labels[n])
+            else:
+                new.append((memory, n))
+        for memory, n in sorted(new):
+            is_new = _all([tag == labels[n], *(tag != label for label in old)])
+            if is_new is not False and labels[n] is not None:
+                number = fresh[memory]
+                found = number if is_new is True else torch.where(is_new, number, found)
+        return as_number(found)
+
+    def _origin(self, region: Region, value: Any) -> Origin:
+        session, node = current(), node_of(region.tracer, value)
+        if node is None or session is None or value in session.numbers:
+            return NOTHING
+        return origin_of(node, self.inside, self.outside)
+
+    def is_inside(self, view: View) -> bool:
+        """Whether an iteration made the memory of a view, or it was given to it."""
+        is_own = view.node in self.inside and not view.is_constant()
+        return is_own and memory_of(view.node) not in self.outside
+
+    # -- lists that the loop appends to ------------------------------------------------------------
+
+    def appended(self, region: Region, value: Any) -> Appended:
+        """What a tensor may be that an iteration appends to a list.
+
+        Args:
+            region: that of the iteration.
+            value: what it appends.
+
+        Raises:
+            ChosenChangedError: an iteration writes to what an earlier one appended.
+        """
+        origin = self._origin(region, value)
+        views = {n: v for n, v in origin.views.items() if not self.is_inside(v)}
+        keys, waiting = set[int](), [memory_of(v.node) for v in origin.views.values()]
+        while waiting:  # later iterations have it as these
+            new = self.holders.get(waiting.pop(), set()) - keys
+            keys |= new
+            waiting += [self.given[key] for key in new]
+        memory = {memory_of(v.node) for v in views.values()} | {self.given[key] for key in keys}
+        written = [self.written[m] for m in memory if m in self.written]
+        if written:
+            node = next(iter(region.nodes()))
+            raise refusal(Alias(node, origin, self.place, is_item=True), written[0])
+        return Appended(views, frozenset(keys))
+
+    def note_items(
+        self, rows: torch.Tensor, items: Iterable[Appended], made: dict[int, Any]
+    ) -> None:
+        """Remember what tensors the rows of a list may be.
+
+        Args:
+            rows: the items of the list after the loop.
+            items: what an iteration appends to it.
+            made: what is carried after the last iteration, by identity.
+        """
+        views: dict[int, View] = {}
+        for item in items:
+            nodes = [node_of(tracer(), made[key]) for key in item.keys]
+            views |= {**item.views, **{new_number(): View(one) for one in nodes if one}}
+        node = node_of(tracer(), rows)
+        if views and node is not None:
+            aliases().every.append(Alias(node, Origin(views, None), self.place, is_item=True))

@@ -1,0 +1,132 @@
+"""A capture by source: each function runs with its decisions rewritten.
+
+A container that a decision chose is made of the parts of both.  Where the program writes to it, or
+to one of both, the capture is run again, and the decision gives one of both by reference.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.decisions.conditional import conditional
+from onnxwright.exporter.capture.decisions.size_sides import SizeDecisions
+from onnxwright.exporter.capture.decisions.torch_sizes import decide_sizes
+from onnxwright.exporter.capture.lists.torch_lists import register_lists
+from onnxwright.exporter.capture.loops.iterators import RunTimeLengthError
+from onnxwright.exporter.capture.replacements.changes import Entry
+from onnxwright.exporter.capture.session.errors import (
+    ChosenChangedError,
+    GeneratorError,
+    ItemsReadError,
+    NumberReadError,
+)
+from onnxwright.exporter.capture.session.functions import Rewritten
+from onnxwright.exporter.capture.session.grad_modes import drop_grad_modes
+from onnxwright.exporter.capture.session.session import Session, set_session
+from onnxwright.exporter.capture.torch_errors import (
+    asks_number,
+    is_about_fixed_size,
+    is_about_stand_in,
+    lines_passed,
+    reads_value,
+)
+from onnxwright.exporter.places import line_of
+
+
+@dataclass(frozen=True)
+class Found:
+    """A capture that worked.
+
+    Fields:
+        result: what the capture gave.
+        session: what was decided.
+        rewritten: the functions that decide.
+    """
+
+    result: Any
+    session: Session
+    rewritten: Rewritten
+
+
+def by_source(
+    run: Callable[[Iterable[Entry]], Any],
+    assume: Mapping[str, bool] | None = None,
+    changed: Rewritten | None = None,
+    keeps_loops: bool = False,
+    with_sizes: bool = False,
+) -> Found:
+    """What a capture gives whose functions decide by values.
+
+    Args:
+        run: the capture, with the changes that it makes.
+        assume: answers of the user.
+        changed: how functions are rewritten.
+        keeps_loops: whether loops over dynamic sizes are loops of the program.
+        with_sizes: whether decisions by sizes are exported for both sides.
+
+    Returns:
+        What `run` gives, and how.
+
+    Raises:
+        CannotRewriteError: a function that decides has a form that is not rewritten.
+    """
+    register_lists()
+    changed = Rewritten() if changed is None else changed
+    references: set[tuple[str, int]] = set()
+    refused: ChosenChangedError | None = None
+    while True:  # each time for another line
+        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional,
+                        references=frozenset(references))  # fmt: skip
+        if with_sizes:
+            found.sizes = SizeDecisions()
+        try:
+            entries = (
+                changed.run_rewritten,
+                functools.partial(set_session, found),
+                drop_grad_modes,
+                functools.partial(decide_sizes, found.sizes),
+            )
+            made = Found(run(entries), found, changed)
+            changed.check_plain(has_choices=found.has_choices)
+            return made
+        except ChosenChangedError as raised:
+            if refused is None or raised.kind == "Tensor":
+                refused = raised
+            if raised.decision is None or raised.decision in references:
+                raise refused from raised.__cause__
+            references.add(raised.decision)
+        except Exception as raised:
+            if refused is not None:
+                raise refused from raised
+            changed.check_plain(has_choices=found.has_choices)
+            if is_about_fixed_size(raised):
+                generators = [e for e in changed.reasons.values() if isinstance(e, GeneratorError)]
+                for reason in (*found.unrolled.values(), *generators):
+                    raise reason from raised
+            raise _with_reason(raised, changed) from raised.__cause__
+
+
+def _with_reason(raised: Exception, changed: Rewritten) -> Exception:
+    """The error of a capture, or why the function that read a value is not rewritten."""
+    cause = reads_value(raised)
+    for frame, line in lines_passed(cause):
+        reason = changed.reason_for(frame.f_code)
+        if reason is not None:
+            return reason
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return GeneratorError(line_of(frame.f_code.co_filename, line))
+        if isinstance(cause, RunTimeLengthError):
+            return ItemsReadError(line_of(frame.f_code.co_filename, line))
+        if asks_number(cause):
+            return NumberReadError(line_of(frame.f_code.co_filename, line))
+        break
+    if is_about_stand_in(raised):
+        for frame, line in lines_passed(raised):
+            if owner_of(frame.f_code.co_filename) is not Owner.PYTHON:
+                return NumberReadError(line_of(frame.f_code.co_filename, line))
+    return raised
