@@ -417,3 +417,31 @@ def test_a_time_that_is_given_is_not_the_clock() -> None:
         warnings.simplefilter("error", ow.OnnxwrightWarning)
         program = ow.export(module, (torch.ones(3),))
     np.testing.assert_array_equal(program(torch.ones(3)), np.full(3, 3.0))
+
+
+class _Computed(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    @functools.cached_property
+    def kept(self) -> Any:
+        return self.value
+
+    def forward(self, x: Any) -> Any:
+        if isinstance(self.kept, list):
+            self.kept.append(1)
+        return x * len(self.kept)
+
+
+@pytest.mark.parametrize(("value", "is_reported"), [((1, 2), False), ([1], True)])
+def test_a_property_that_keeps_its_value_is_reported_where_it_changes_later(
+    value: Any, is_reported: bool
+) -> None:
+    module = _Computed(value)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(module, (torch.ones(3),))
+    assert any("OW839" in str(w.message) for w in found) is is_reported
+    assert "kept" not in vars(module)
+    np.testing.assert_array_equal(program(torch.ones(3)), np.full(3, 2.0))

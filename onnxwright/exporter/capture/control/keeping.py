@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import CodeType, ModuleType
@@ -23,6 +23,7 @@ from onnxwright.exporter.capture.control.places import (
     Cell,
     Elements,
     Items,
+    ModuleAttribute,
     Place,
     Variable,
     is_array,
@@ -109,6 +110,8 @@ def held_state_kept(
             end_ages()
         codes, read = tuple(store.functions), frozenset(store.read_names)
         taken = store.taken(*there, old=old)
+        # A later call reads what such a property gave, and computes the same with it.
+        written = [w for w in written if not _is_computed(w, store.computed)]
         unseen = snapshot.restore()
         names = snapshot.names
         store.forget()
@@ -121,6 +124,16 @@ def held_state_kept(
                 changes.append(Change(setting.name, *_texts(str(old_value), str(new_value))))
         changes += [Reading(name, line) for name, line in store.outside.items()]
         tensors.restore()
+
+
+def _is_computed(write: Write, computed: Mapping[tuple[int, str], Any]) -> bool:
+    """Whether a place holds what its `cached_property` gave, and that is the same in each call."""
+    value = computed.get((id(write.place.owner), str(write.place.name)), MISSING)
+    parts = value if type(value) is tuple else (value,)
+    if value is MISSING or any(type(part) not in PLAIN for part in parts):
+        return False  # what a list or an object holds may change
+    is_of_module = isinstance(write.place, ModuleAttribute)
+    return (write.after[0] if is_of_module else write.after) is value
 
 
 def _settle_before_torch(changes: Changes, store: Store) -> None:

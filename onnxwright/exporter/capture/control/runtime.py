@@ -233,6 +233,7 @@ def _cached_getter(inside: Any, name: str) -> Callable[[Any], Any]:
             value = bound(inside.func)(owner)
             if store is not None:
                 note_attribute(store, owner, name)
+                store.computed[id(owner), name] = value
             names[name] = value
         return names[name]
 

@@ -130,6 +130,7 @@ class Store:
         copies: iterators of before -> copies that are used up, and what these were at first.
         made: iterators that the capture made.
         getters: what reads attributes of classes, where it is a function of the user.
+        computed: what properties that keep their value gave: identity of the owner, name -> it.
         outside: the functions of the clock and the like that were called -> the line of the first.
     """
 
@@ -149,6 +150,7 @@ class Store:
         self.memo: dict[Any, Any] = {}
         self.copies: dict[int, tuple[Any, Any, str]] = {}
         self.made: dict[int, Any] = {}
+        self.computed: dict[tuple[int, str], Any] = {}
         self.outside: dict[str, tuple[str, int]] = {}
         self.getters: dict[tuple[type, str], Any] = {}
 
@@ -281,7 +283,7 @@ class Store:
         for log in reversed(self._logs):
             _put_back(log)
         self._logs, self._settled = [{}], None
-        for kept in (self.memo, self.copies, self.made, self.getters):
+        for kept in (self.memo, self.copies, self.made, self.getters, self.computed):
             kept.clear()
         # What held PyTorch's stand-in for a tensor, as that run began to write, holds it again.
         if self.snapshot is not None:
