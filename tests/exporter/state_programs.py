@@ -1293,6 +1293,63 @@ def _next_of_table() -> int:
     return _table(0)["number"]
 
 
+def _relus(held: Any) -> list[str]:
+    return [*held.parts._modules]
+
+
+def _hooks(held: Any) -> int:
+    return len(held.part._forward_hooks)
+
+
+def _two_relus() -> dict[str, Any]:
+    return {"parts": torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU()])}
+
+
+@module_program("reported", _two_relus, _relus)
+def part_appended(self: Any, x: Any) -> Any:
+    self.parts.append(torch.nn.ReLU())
+    return x * len(self.parts)
+
+
+@module_program("reported", _two_relus, _relus)
+def parts_added(self: Any, x: Any) -> Any:
+    self.parts += [torch.nn.ReLU()]
+    return x * len(self.parts)
+
+
+@module_program(
+    "reported", lambda: {"parts": torch.nn.ModuleList(torch.nn.ReLU() for _ in range(9))}, _relus
+)
+def part_deleted(self: Any, x: Any) -> Any:
+    del self.parts[0]
+    return x * len(self.parts)
+
+
+@module_program("reported", lambda: {"part": torch.nn.Identity()}, _hooks)
+def hook_added(self: Any, x: Any) -> Any:
+    y = self.part(x)
+    self.part.register_forward_hook(lambda module, args, result: result + 1)
+    return y
+
+
+def _counting_tensor() -> Any:
+    made = torch.ones(3)
+    made.number = 0
+    return made
+
+
+@keeping(_counting_tensor, "reported", "reported", look=lambda kept: kept.number)
+def attribute_of_a_tensor(kept: Any, x: Any) -> Any:
+    kept.number += 1
+    return x * kept + kept.number
+
+
+@keeping(lambda: np.zeros(3, np.float32), "reported", "OW887", look=lambda kept: kept.copy())
+def array_whose_memory_a_tensor_has(kept: Any, x: Any) -> Any:
+    kept += 1
+    return x + torch.from_numpy(kept)
+
+
 # What makes the owner of a state, changes and reads it, and gives it.
 _OWNERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "descriptor": (_special, _next_number, vars),

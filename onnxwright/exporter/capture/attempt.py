@@ -24,6 +24,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
 from onnxwright.exporter.capture.control.errors import NotTakenBackError, OtherMemoryError
 from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.held_state import keep_values_of_arrays
 from onnxwright.exporter.capture.inputs.captured_sizes import (
     fixed_axes,
 )
@@ -178,6 +179,7 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
             if found.source is not None:
                 found.source.output = found.output
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
+            keep_values_of_arrays(program)
     except NotTakenBackError as error:
         span = span_of_error(error) or user_span()
         fail(export_changes.UsedUpByExport(does=error.does, span=span))

@@ -50,6 +50,19 @@ def warn_changes(changes: Sequence[Change | Reading]) -> None:
         warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
 
 
+def keep_values_of_arrays(program: Any) -> None:
+    """Copy the constants of a program that have the memory of an array of numpy or of bytes.
+
+    What was written to the array is taken back when the capture ends.
+    """
+    constants = program.constants if isinstance(program, ExportedProgram) else {}
+    for name, value in constants.items():
+        if type(value) is torch.Tensor and value.layout is torch.strided:
+            storage = value.untyped_storage()
+            if value.device.type == "cpu" and not storage.resizable():
+                constants[name] = value.clone()
+
+
 def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:
     """The program, in which buffers and constants that are one tensor are one input.
 

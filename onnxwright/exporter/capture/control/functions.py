@@ -194,13 +194,21 @@ def _of_method(store: Store, f: MethodType) -> Any:
         store.note(InnerState(owner))
     elif inner is _APPLY and store.code_for is not None:
         return _apply_of(owner)
-    elif is_of_python(inner) and not isinstance(owner, (type, ModuleType)):
+    elif _is_changing(store, owner, inner, name):
         note_object(store, owner)
     if type(inner) is not FunctionType:
         made = bound(inner)
     else:
         made = _of_function(store, inner)
     return f if made is inner else MethodType(made, owner)
+
+
+def _is_changing(store: Store, owner: Any, inner: Any, name: str) -> bool:
+    """Whether a method of Python's library, or of PyTorch's modules, may change its object."""
+    if isinstance(owner, torch.nn.Module):  # `ModuleList.append`, `register_forward_hook`
+        is_of_side = store.depth > 0  # where such a change is seen as one of the whole module
+        return not is_of_side and (name in MUTATORS or name.endswith("_hook"))
+    return is_of_python(inner) and not isinstance(owner, (type, ModuleType))
 
 
 def _of_builtin(store: Store, f: BuiltinFunctionType) -> Any:

@@ -25,7 +25,9 @@ def is_of_python(f: Any) -> bool:
 def note_object(store: Store, owner: Any) -> None:
     """Log an object that a method of it may change, and the containers that it is read for."""
     names = getattr(owner, "__dict__", {})
-    for value in (names, *(v for name, v in names.items() if not name.startswith("_"))):
+    is_module = isinstance(owner, torch.nn.Module)  # which has parts and hooks in private dicts
+    held = [v for name, v in names.items() if is_module or not name.startswith("_")]
+    for value in (names, *held):
         if has_items(value):
             store.note(Items(value))
 

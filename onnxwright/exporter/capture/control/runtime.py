@@ -26,6 +26,7 @@ from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
+from onnxwright.exporter.capture.control.opaque import note_object
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Cell,
@@ -81,7 +82,9 @@ def items_of(container: Any) -> Any:
         return _Items(store, container)
     if type(container) is dict and "__builtins__" in container:
         return _Globals(store, container)
-    if has_items(container):
+    if isinstance(container, torch.nn.Module):  # `ModuleList` and the like
+        note_object(store, container)
+    elif has_items(container):
         store.note(Items(container))
     return container
 
@@ -129,6 +132,8 @@ def augmented(value: Any) -> None:
         return
     if isinstance(value, torch.Tensor):
         note_elements(store, value)
+    elif isinstance(value, torch.nn.Module):
+        note_object(store, value)
     elif has_items(value):
         store.note(Items(value))
 

@@ -19,7 +19,14 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.lists import is_rows
-from onnxwright.exporter.capture.control.places import Elements, Place, Variable, attribute
+from onnxwright.exporter.capture.control.places import (
+    MISSING,
+    Elements,
+    Place,
+    Variable,
+    attribute,
+    class_value,
+)
 from onnxwright.exporter.capture.control.reaching import reached
 from onnxwright.exporter.capture.model_lines import model_line
 
@@ -399,7 +406,9 @@ def note_attribute(store: Store, owner: Any, name: str) -> None:
         return
     if store.writes_buffers and name in (getattr(owner, "_buffers", None) or ()):
         return
-    if not isinstance(owner, torch.Tensor) and isinstance(name, str):
+    if isinstance(owner, torch.Tensor) and class_value(type(owner), name) is not MISSING:
+        return  # what PyTorch stores: `grad`, `requires_grad`
+    if isinstance(name, str):
         store.note(attribute(owner, name))
 
 
