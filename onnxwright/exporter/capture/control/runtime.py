@@ -82,11 +82,17 @@ def items_of(container: Any) -> Any:
         return _Items(store, container)
     if type(container) is dict and "__builtins__" in container:
         return _Globals(store, container)
-    if isinstance(container, torch.nn.Module):  # `ModuleList` and the like
-        note_object(store, container)
+    if isinstance(container, torch.nn.Module):
+        _note_parts(store, container)
     elif has_items(container):
         store.note(Items(container))
     return container
+
+
+def _note_parts(store: Store, module: Any) -> None:
+    """Log a `ModuleList` or the like; a side's change is seen as one of the whole module."""
+    if not store.depth:
+        note_object(store, module)
 
 
 def read(container: Any) -> Any:
@@ -133,7 +139,7 @@ def augmented(value: Any) -> None:
     if isinstance(value, torch.Tensor):
         note_elements(store, value)
     elif isinstance(value, torch.nn.Module):
-        note_object(store, value)
+        _note_parts(store, value)
     elif has_items(value):
         store.note(Items(value))
 
