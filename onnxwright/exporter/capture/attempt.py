@@ -36,7 +36,7 @@ from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.replacements.size_results import sizes_remembered
-from onnxwright.exporter.capture.session.observing import ValueDecisions
+from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
 from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output

@@ -32,7 +32,7 @@ from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
 from onnxwright.exporter.capture.modules import as_module, initialize_lazy_modules, spelled_out
 from onnxwright.exporter.capture.program_files import load_program
-from onnxwright.exporter.capture.session.observing import ValueDecisions
+from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.capture.values.texts import warn_texts

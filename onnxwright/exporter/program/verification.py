@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onnxwright.diagnostics.shown_text import ShownText
-from onnxwright.exporter.capture.session.observing import Branch
+from onnxwright.exporter.capture.rewritten.observing import Branch
 from onnxwright.exporter.program.output_checks import OutputCheck
 
 _STEPS = {

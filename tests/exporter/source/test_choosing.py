@@ -10,7 +10,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import EagerError, ExportError
-from onnxwright.exporter.capture.session import intrinsics
+from onnxwright.exporter.capture.rewritten import intrinsics
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [5.0, -7.0, 0.5]]
 

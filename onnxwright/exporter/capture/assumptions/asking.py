@@ -30,7 +30,7 @@ _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 _BETWEEN = {number_kinds.__file__}
 # What rewritten code calls: the files of these rooms, and one more.
 _CAPTURE = str(Path(__file__).parent.parent) + os.sep
-_ROOMS = ("session", "frontend", "decisions", "loops", "lists", "graphs")
+_ROOMS = ("rewritten", "session", "frontend", "decisions", "loops", "lists", "graphs")
 _REWRITTEN = tuple(
     _CAPTURE + name for name in (*(room + os.sep for room in _ROOMS), f"values{os.sep}one_of.py")
 )
@@ -41,7 +41,7 @@ _DECIDING = ("/deciding.py", "/operators.py", "/ordering.py", "/short_circuit.py
 _ASKING = ("decided", "as_test")
 _TEST_OF_LOOP = "going"
 # What stands for `max` and `min`, and what calls it.
-_FOR_PYTHON = (f"{_CAPTURE}lists{os.sep}ordering.py", f"{_CAPTURE}session{os.sep}intrinsics.py")
+_FOR_PYTHON = (f"{_CAPTURE}lists{os.sep}ordering.py", f"{_CAPTURE}rewritten{os.sep}intrinsics.py")
 # How functions of torch are called while they are followed (`torch_calls`), and what stands for
 # `min`, `max` and attention.
 _FOLLOWED = (

@@ -19,7 +19,7 @@ from onnxwright.exporter.capture.frontend.expression_kinds import (
     is_static,
     may_be_number,
 )
-from onnxwright.exporter.capture.session.intrinsics import BUILTINS, METHODS
+from onnxwright.exporter.capture.rewritten.intrinsics import BUILTINS, METHODS
 
 RUNTIME = "_ow_rt"
 """The name of `runtime` in rewritten code."""

@@ -33,7 +33,7 @@ from onnxwright.exporter.capture.frontend.names import names_of
 from onnxwright.exporter.capture.frontend.structure import Structure, python_name
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, GeneratorError
 
-_SESSION = "onnxwright.exporter.capture.session"
+_REWRITTEN = "onnxwright.exporter.capture.rewritten"
 _CONTROL = "onnxwright.exporter.capture.control"
 _Function = Union[ast.FunctionDef, ast.Lambda]
 
@@ -117,7 +117,7 @@ def _function(
         if names:
             head.append(kind(names))
     if not nested:
-        head.append(ast.ImportFrom(_SESSION, [ast.alias("runtime", RUNTIME)], 0))
+        head.append(ast.ImportFrom(_REWRITTEN, [ast.alias("runtime", RUNTIME)], 0))
         head.append(ast.ImportFrom(_CONTROL, [ast.alias("runtime", call_trees.NAME)], 0))
     if generator.cells:
         # Local functions may bind only names that this one binds, too.

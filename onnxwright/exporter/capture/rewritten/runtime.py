@@ -23,7 +23,7 @@ from onnxwright.exporter.capture.lists.list_calls import equal, repeated
 from onnxwright.exporter.capture.lists.writing import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.loops.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.loops.loops import for_, while_
-from onnxwright.exporter.capture.session.intrinsics import (
+from onnxwright.exporter.capture.rewritten.intrinsics import (
     bound,
     builtin,
     counted,

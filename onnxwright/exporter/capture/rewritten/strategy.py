@@ -19,14 +19,14 @@ from onnxwright.exporter.capture.decisions.torch_sizes import decide_sizes
 from onnxwright.exporter.capture.lists.torch_lists import register_lists
 from onnxwright.exporter.capture.loops.iterators import RunTimeLengthError
 from onnxwright.exporter.capture.replacements.changes import Entry
+from onnxwright.exporter.capture.rewritten.functions import Rewritten
+from onnxwright.exporter.capture.rewritten.grad_modes import drop_grad_modes
 from onnxwright.exporter.capture.session.errors import (
     ChosenChangedError,
     GeneratorError,
     ItemsReadError,
     NumberReadError,
 )
-from onnxwright.exporter.capture.session.functions import Rewritten
-from onnxwright.exporter.capture.session.grad_modes import drop_grad_modes
 from onnxwright.exporter.capture.session.session import Session, set_session
 from onnxwright.exporter.capture.torch_errors import (
     asks_number,
