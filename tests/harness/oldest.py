@@ -26,6 +26,7 @@ class Limit:
             table, `FILE::TEST[ROW][OUTER]` that for a row of the table around it.
         runs: whether the tests run, and fail; False where they would end the process or take
             minutes, or need a package that is not there.
+        since: the first version that has it; empty for all before.
     """
 
     package: str
@@ -33,6 +34,7 @@ class Limit:
     reason: str
     tests: tuple[str, ...]
     runs: bool = True
+    since: str = ""
 
     @property
     def text(self) -> str:
@@ -44,13 +46,18 @@ class Limit:
         """Whether the installed version has the limitation."""
         if not self.below:
             return importlib.util.find_spec(self.package) is None
-        return _version(self.package) < tuple(map(int, self.below.split(".")))
+        return _numbers(self.since) <= _version(self.package) < _numbers(self.below)
 
 
 def _texts_of(*codes: str) -> tuple[str, ...]:
     """The tests of the texts of messages with these codes."""
     test = "tests/converter/test_errors.py::test_a_bad_program_gets_exactly_this_text"
     return tuple(f"{test}[{code}_" for code in codes)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version as text; of an empty one, which comes before all."""
+    return tuple(map(int, version.split("."))) if version else ()
 
 
 @functools.cache
@@ -82,12 +89,6 @@ LIMITS = (
             ),
             "tests/test_docs.py::test_page_is_true[guide/atenlib.md]",
         ),
-    ),
-    Limit(
-        "onnxruntime",
-        "1.27",
-        "it reads no model of IR version 12, which the newest opset of onnx needs",
-        ("tests/optimizer/test_unusual_models.py::test_tools_keep_what_a_model_computes",),
     ),
     Limit(
         "onnxruntime",
@@ -296,6 +297,7 @@ LIMITS = (
         "1.28",
         "its TreeEnsembleClassifier of two classes with scores of one gives one label to all rows",
         ("tests/versions/test_trees.py::test_one_class_of_two[NONE",),
+        since="1.24",
     ),
     Limit(
         "onnxruntime",
