@@ -162,6 +162,9 @@ def _needs(node: onnx.NodeProto) -> list[Need]:
     Raises:
         UnreadableError: it reads one that the node does not have.
     """
+    record = facts(node.op_type, node.domain)
+    if not record.least_ranks and record.reads_unasked is None:
+        return []
     found = needs(node.op_type, node.domain, plain_attributes(node), len(node.input))
     given = [need for need in found if need.place < len(node.input) and node.input[need.place]]
     for need in found:
