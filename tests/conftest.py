@@ -158,9 +158,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.full)
         if not first and item.nodeid in REPEATS:  # which is about the cases that 0 takes
             item.add_marker(pytest.mark.slow)
-        reason = limit_of(item.nodeid)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+        limit = limit_of(item.nodeid)
+        if limit is not None and limit.runs:
+            item.add_marker(pytest.mark.xfail(strict=True, reason=limit.text))
+        elif limit is not None:
+            item.add_marker(pytest.mark.skip(reason=limit.text))
 
 
 _NEEDS_TORCH = re.compile(

@@ -8,14 +8,17 @@ from typing import Any
 
 from onnxwright.operators.broadcasting import broadcast
 from onnxwright.operators.op_call import ContradictionError
-from onnxwright.operators.record import NEVER, OperatorFacts
+from onnxwright.operators.record import NEVER, OperatorFacts, Unasked
 from onnxwright.types.kinds import OnnxType, TensorType
 from onnxwright.types.shapes import Shape
 
 # The domain of these operators.
 RUNTIME = "com.microsoft"
 
-FACTS = (OperatorFacts("MatMulNBits", domain=RUNTIME, heavy=True, folding=NEVER),)
+FACTS = (
+    OperatorFacts("Attention", RUNTIME, folding=NEVER, reads_unasked=Unasked(inputs=(2,))),
+    OperatorFacts("MatMulNBits", domain=RUNTIME, heavy=True, folding=NEVER),
+)
 
 # Operators of the standard domain that ONNX does not have in these versions and ONNX Runtime does
 # (`onnxruntime/core/graph/contrib_ops`); its own tools write them.  Name -> the last opset version.

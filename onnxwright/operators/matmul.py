@@ -8,7 +8,7 @@ from onnxwright.operators.attribute_faults import equation_fault, equation_ranks
 from onnxwright.operators.broadcasting import broadcast, broadcast_to
 from onnxwright.operators.flops import Sized, UnknownSizeError
 from onnxwright.operators.op_call import ContradictionError, OpCall, UnknownError, listed, same
-from onnxwright.operators.record import ALWAYS, OperatorFacts
+from onnxwright.operators.record import ALWAYS, OperatorFacts, Unasked
 from onnxwright.types.shapes import Dim, Shape
 
 
@@ -122,6 +122,7 @@ FACTS = (
         heavy=True,
         attribute_fault=equation_fault,
         least_ranks=equation_ranks,
+        reads_unasked=Unasked(elements=True),
         infer=_einsum_shape,
         flops=_einsum_flops,
     ),

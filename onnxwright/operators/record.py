@@ -73,6 +73,19 @@ class Change:
         return any(name in attributes for name in self.only_with)
 
 
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """What a kernel reads without asking whether it is there.
+
+    Fields:
+        elements: whether it reads an element of each input.
+        inputs: optional inputs that it reads.
+    """
+
+    elements: bool = False
+    inputs: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorFacts:
     """What is known of an operator; what a field says holds for every version of it.
@@ -100,6 +113,8 @@ class OperatorFacts:
         least_ranks: the fewest axes that each of its inputs must have where ONNX Runtime reads a
             length without asking whether there is one, and ends the process; 0 for any rank.  A
             function where the attributes say it.
+        reads_unasked: what ONNX Runtime before 1.27 reads all the same, and ends the process: an
+            element of inputs that may have none, or optional inputs that may be left out.
         takes_sizes: whether an input holds sizes, which may be constants of a fixed shape.
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
@@ -134,6 +149,7 @@ class OperatorFacts:
     needs_input_types: bool = False
     attribute_fault: AttributeFault | None = None
     least_ranks: LeastRanks = ()
+    reads_unasked: Unasked | None = None
     takes_sizes: bool = False
     cheap: bool = False
     heavy: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from onnxwright.diagnostics.caller import user_span
@@ -58,7 +59,7 @@ def checked_rules(rules: Any) -> list[Rule]:
 
 def selected(
     rules: Any, only: Any, skip: Iterable[str], scope: Scope
-) -> tuple[list[Rule], frozenset[str]]:
+) -> tuple[list[Rule], frozenset[str], Scope]:
     """The rules and the passes that a call of the optimizer uses.
 
     Args:
@@ -69,7 +70,8 @@ def selected(
         scope: which rules may be used; a warning names those that a caller asks for in vain.
 
     Returns:
-        The rules in the order in which they are tried, and the names of the passes.
+        The rules in the order in which they are tried, the names of the passes, and the scope, in
+        which rules that the caller names may do what they are not used for otherwise.
     """
     known = library_rules()
     left_out = {_name("skip", name, (*known, *PASSES)) for name in listed(skip)}
@@ -82,8 +84,9 @@ def selected(
         chosen = [_rule(one, known, "only") for one in given if one not in passes]
         asked = [*further, *chosen]
     used = [*further, *(r for r in chosen if r.name not in left_out)]
+    scope = replace(scope, asked=frozenset(asked))
     warn_of_others(asked, scope)
-    return list(dict.fromkeys(used)), passes - left_out
+    return list(dict.fromkeys(used)), passes - left_out, scope
 
 
 def warn_of_others(rules: Iterable[Rule], scope: Scope) -> None:

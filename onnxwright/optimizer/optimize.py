@@ -91,8 +91,10 @@ def optimize(
             shape a few bytes are read, and all where these agree.
         level: "exact" for the same bits, NaN and -0.0 included, or "rounding": results may differ
             by the rounding of their type.
-        target: "any" for standard operators only; "onnxruntime" for its own operators, too.
-        rules: further rules (`ow.rule`), tried before those of the library.
+        target: "any" for standard operators only, and those which ONNX Runtime does not compute
+            slower than what they replace; "onnxruntime" for its own operators, too.
+        rules: further rules (`ow.rule`), tried before those of the library; names of its rules are
+            those which make a model slower in some runtime ("group_normalization", "swish").
         only: the rules that are used, by name or as objects, in place of the whole library
             (`ow.library_rules()`), and the passes "move_transposes", "share_weights",
             "fold_batch_norms" and "fuse_operators".  The model is brought into normal form all the
@@ -153,7 +155,7 @@ def optimize(
         version or onnx.defs.onnx_opset_version(),
         frozenset(keep),
     )
-    chosen, passes = selected(rules, only, skip, scope)
+    chosen, passes, scope = selected(rules, only, skip, scope)
     options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep, passes)
     consumes = verify is False and not is_held(model) and source is not model
     made, done = _optimized(source, options, consumes=consumes)
@@ -358,7 +360,7 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     """
     version = int(model.graph.opset_imports.get("", onnx.defs.onnx_opset_version()))
     target = "any" if rule.avoid else "onnxruntime"
-    scope = Scope("rounding", rule.assume, target, version)
+    scope = Scope("rounding", rule.assume, target, version, asked=frozenset([rule]))
     options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
     made, done = _optimized(model, options)
     if done.failed:

@@ -31,7 +31,8 @@ class Rule:
         level: "exact" (bits, NaN, -0.0, empty tensors) or "rounding".
         assume: what the caller must have promised, such as "nonempty".
         target: the runtime it is for; "any" for all.
-        avoid: runtimes it is not used for, because the replacement is slower there.
+        avoid: runtimes where the replacement is slower: it is not used for these, and for any
+            runtime only where a caller names it.
         always: whether interior values may have other readers.
         grows: whether it may add more nodes than it takes away.
         late: whether it is tried only once no other rule matches anywhere.

@@ -17,6 +17,7 @@ class Scope:
         target: the runtime the model is for; None where the rules say it.
         version: the opset version that is built.
         keep: names of values that stay as they are.
+        asked: rules that the caller named.
     """
 
     level: str
@@ -24,6 +25,7 @@ class Scope:
     target: str | None
     version: int
     keep: frozenset[str] = frozenset()
+    asked: frozenset[Rule] = frozenset()
 
     def allows(self, rule: Rule) -> bool:
         """Whether a rule may be used."""
@@ -37,6 +39,10 @@ class Scope:
             return f'it is for `target="{rule.target}"`'
         if self.target in rule.avoid:
             return f"it makes a model slower in {self.target}"
+        if rule.avoid and self.target == "any" and rule not in self.asked:
+            return (
+                f"it makes a model slower in {', '.join(sorted(rule.avoid))}: name it in `rules=`"
+            )
         if not rule.since <= self.version <= rule.until:
             bound = f"{rule.since} or newer" if self.version < rule.since else f"up to {rule.until}"
             return f"the model has opset {self.version}; the rule is for opset {bound}"

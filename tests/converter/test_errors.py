@@ -15,6 +15,7 @@ from onnxwright.diagnostics.diagnostic import CATALOGUE
 from onnxwright.diagnostics.explain import codes, explain
 from onnxwright.diagnostics.span import source_line
 from tests.harness import golden
+from tests.harness.oldest import limit_of
 from tests.harness.tables import check_rows
 
 load_catalogue()
@@ -99,7 +100,12 @@ def test_a_page_is_what_its_programs_and_the_catalogue_give() -> None:
     def check(page: golden.Page) -> None:
         assert comparable(explain(page.code)) == comparable(golden.rendered(page))
 
-    pages = [page for page in golden.pages() if not any(map(_lacks, page.cases))]
+    test = "tests/converter/test_errors.py::test_a_bad_program_gets_exactly_this_text"
+    pages = [
+        page
+        for page in golden.pages()
+        if not any(_lacks(case) or limit_of(f"{test}[{_id(case)}]") for case in page.cases)
+    ]
     check_rows(pages, check, lambda page: page.code)
 
 

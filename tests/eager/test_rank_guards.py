@@ -1,4 +1,4 @@
-"""Tensors with too few axes, found out at run time: kernels end the process there."""
+"""Tensors without the axes or elements that kernels read: they end the process there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from onnx import parser
 
 import onnxwright as ow
+from onnxwright import opset18 as op
+from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort.rank_guards import with_rank_guards
 from onnxwright.errors import EagerError
 from tests.harness.tables import each
@@ -108,8 +110,8 @@ def test_bytes_and_files_say_which_input(tmp_path: Path) -> None:
     ):
         with pytest.raises(EagerError, match=text):
             ow.run_model(given, [ones()])
-        (found,) = ow.run_model(given, [ones(4, 1)])
-        assert found.shape == (4, 2)
+        (found,) = ow.run_model(given, [ones(4, 3, 1)])
+        assert found.shape == (4, 3, 2)
 
 
 def test_external_data_of_a_file_is_found(tmp_path: Path) -> None:
@@ -119,8 +121,8 @@ def test_external_data_of_a_file_is_found(tmp_path: Path) -> None:
     )
     path = tmp_path / "m.onnx"
     onnx.save(made, path, save_as_external_data=True, size_threshold=0, location="w.bin")
-    (found,) = ow.run_model(str(path), [ones(1, 1)])
-    np.testing.assert_array_equal(found, [[4, 4]])
+    (found,) = ow.run_model(str(path), [ones(1, 1, 1)])
+    np.testing.assert_array_equal(found, [[[4, 4]]])
 
 
 KNOWN = {
@@ -135,6 +137,53 @@ KNOWN = {
     ),
     "nothing of the kind": model("g (float x) => (float y) { y = Neg (x) }", "x"),
 }
+
+
+TOO_FEW = {
+    "an input": "g (float[A, B] x, float[C] w) => (float y) { y = Einsum<equation = E> (x, w) }",
+    "a value": """g (float[A, B] x, float[C] w) => (float y) {
+        v = Neg (w)  y = Einsum<equation = E> (x, v) }""",
+    "a function": """g (float[A, B] x, float[C] w) => (float y) { y = my.f (x, w) }
+        <domain: "my", opset_import: ["" : 17]> f (a, b) => (c) {
+            c = Einsum<equation = E> (a, b) }""",
+}
+
+
+@each("what", TOO_FEW)
+def test_too_few_axes_known_before(what: str) -> None:
+    made = model(TOO_FEW[what].replace("E>", '"ij,jk->ik">'))
+    with pytest.raises(EagerError, match="OW622.*input 1 of Einsum has 1 axis, and it takes 2"):
+        ow.run_model(made, [ones(2, 3), ones(3)])
+
+
+NONE = '{ y = Einsum <equation = "ij,jk->ik"> (x, w) }'
+OLD = {
+    "sizes of the run": (f"g (float[A, B] x, float[B, C] w) => (float y) {NONE}", "OW612"),
+    "a size that is declared": (f"g (float[2, 0] x, float[0, 2] w) => (float y) {NONE}", "OW622"),
+    "any rank": (f"g (float x, float w) => (float y) {NONE}", "OW612"),
+}
+
+
+@each("what", OLD)
+def test_no_elements_in_an_old_runtime(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, code = OLD[what]
+    monkeypatch.setattr(sessions, "is_old", lambda: True)
+    made = model(text, *("xw" if what == "any rank" else ""))
+    with pytest.raises(EagerError, match=f"{code}.*input 0.*has no elements, which ONNX Runtime"):
+        ow.CompiledModel(made)(ones(2, 0), ones(0, 2))
+
+
+def test_calls_in_an_old_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "is_old", lambda: True)
+    with ow.evaluator(ow.OrtEvaluator()):
+        assert op.Einsum(ones(2, 3), ones(3, 2), equation="ij,jk->ik").shape == (2, 2)
+        for given in ((ones(2, 0), ones(0, 2)), (ones(2, 3), ones(3, 0))):
+            with pytest.raises(EagerError, match="OW612.*has no elements"):
+                op.Einsum(*given, equation="ij,jk->ik")
+        attention = ow.Opset("com.microsoft", 1).Attention
+        with pytest.raises(EagerError, match="OW612.*its input 2 is left out"):
+            attention(ones(2, 3, 8), ones(8, 24), num_heads=2)
+        assert attention(ones(2, 3, 8), ones(8, 24), ones(24), num_heads=2).shape == (2, 3, 8)
 
 
 @each("what", KNOWN)

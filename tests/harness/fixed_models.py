@@ -12,6 +12,7 @@ and the text of decompiled models.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import sys
 import warnings
@@ -32,6 +33,7 @@ COUNT = SCRIPTS + CALLS + OPTIMIZED + CONVERTED + DECOMPILED
 Maker = Callable[[], "onnx.ModelProto | str"]
 
 
+@functools.cache
 def makers() -> dict[str, Maker]:
     """What makes each model, by its name in the table."""
     return dict([*_scripts(), *_calls(), *_of_stored_models()])
@@ -42,7 +44,8 @@ def _scripts() -> Iterator[tuple[str, Maker]]:
     from tests.harness.programs import load_program, make_program
 
     def compiled(seed: int) -> onnx.ModelProto:
-        model: onnx.ModelProto = load_program(make_program(seed)).to_model_proto()
+        main = load_program(make_program(seed), f"<script {seed}>")
+        model: onnx.ModelProto = main.to_model_proto()
         return model
 
     for seed in range(SCRIPTS):
@@ -111,11 +114,14 @@ def contents(maker: Maker) -> bytes:
     return data
 
 
+def digest(maker: Maker) -> str:
+    """SHA-256 of a model, so much of it as the table has."""
+    return hashlib.sha256(contents(maker)).hexdigest()[:24]
+
+
 def digests() -> dict[str, str]:
-    """SHA-256 of each model, by its name."""
-    return {
-        name: hashlib.sha256(contents(maker)).hexdigest()[:24] for name, maker in makers().items()
-    }
+    """The digest of each model, by its name."""
+    return {name: digest(maker) for name, maker in makers().items()}
 
 
 def stored_digests() -> dict[str, str]:

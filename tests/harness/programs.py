@@ -232,9 +232,14 @@ class _Annotation:
         return self
 
 
-def load_program(program: Program) -> Any:
-    """The script function `main` of a program, executed as a module of its own."""
-    name = f"<program {program.seed}.{next(_names)}>"
+def load_program(program: Program, name: str = "") -> Any:
+    """The script function `main` of a program, executed as a module of its own.
+
+    Args:
+        program: what `make_program` gave.
+        name: that of its file; another one for each call if not given.
+    """
+    name = name or f"<program {program.seed}.{next(_names)}>"
     lines = program.source.splitlines(keepends=True)
     linecache.cache[name] = (len(program.source), None, lines, name)
     space: dict[str, Any] = {"__name__": "program"}

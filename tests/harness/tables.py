@@ -9,9 +9,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from tests.harness.oldest import limit_of
 
 Row = TypeVar("Row")
 
@@ -62,6 +65,8 @@ def each(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """As `pytest.mark.parametrize`, but one test for all rows, which share its fixtures.
 
+    A row that `LIMITS` of `oldest` names has to fail, and counts as skipped.
+
     Args:
         names: the parameters that a row gives, as `parametrize` takes them.
         rows: a value for each row; a tuple of values where there are several names.
@@ -79,11 +84,25 @@ def each(
     table = list(rows)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        file = Path(inspect.unwrap(function).__code__.co_filename)
+        label = f"{'/'.join(file.parts[-3:])}::{function.__name__}"
+
         @functools.wraps(function)
         def test(**fixtures: Any) -> None:
             def check(row: Any) -> None:
                 values = row if len(parameters) > 1 else (row,)
-                function(**fixtures, **dict(zip(parameters, values, strict=True)))
+                outer = "".join(f"[{v}]" for v in fixtures.values() if isinstance(v, (int, str)))
+                limit = limit_of(f"{label}[{row}]{outer}")
+                if limit is None or limit.runs:
+                    try:
+                        function(**fixtures, **dict(zip(parameters, values, strict=True)))
+                    except (Exception, pytest.fail.Exception):
+                        if limit is None:
+                            raise
+                    else:
+                        assert limit is None, f"it holds although {limit.text}"
+                if limit is not None:
+                    pytest.skip(limit.text)
 
             check_rows(table, check)
 

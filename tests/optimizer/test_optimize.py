@@ -152,6 +152,7 @@ def test_a_rule_that_may_not_be_used_is_told() -> None:
         ("attention", {}, "the rule is for opset 23 or newer"),
         ("matmul_and_bias", {"level": "exact"}, 'level="exact"'),
         ("group_normalization", {"target": "onnxruntime", "opset_version": 21}, "slower"),
+        ("swish", {"target": "onnxruntime", "opset_version": 24}, "slower"),
         ("attention_of_visible", {"opset_version": 23}, "it needs `assume=['visible']`"),
     ):
         with pytest.warns(ow.errors.OnnxwrightWarning, match="OW888") as told:
@@ -159,6 +160,19 @@ def test_a_rule_that_may_not_be_used_is_told() -> None:
         assert reason in str(told[0].message), rule
     with pytest.warns(ow.errors.OnnxwrightWarning, match="opset 23 or newer"):
         ow.rewrite(model, "attention")
+
+
+def test_what_a_runtime_takes_longer_for_is_used_where_it_is_named() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 24]>
+        g (float[N] x) => (float[N] y) { s = Sigmoid(x) y = Mul(x, s) }""")
+    assert operators(ow.optimize(model)) == ["Sigmoid", "Mul"]
+    asked = (
+        ow.optimize(model, rules="swish"),
+        ow.optimize(model, only="swish"),
+        ow.rewrite(model, "swish"),
+    )
+    for made in asked:
+        assert operators(made) == ["Swish"]
 
 
 def test_report() -> None:

@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxwright as ow
+from onnxwright.eager.ort.sessions import newest_opset
 from onnxwright.errors import ConversionError, ModelError, OnnxwrightWarning
 from tests.versions.backend_cases import run, same
 from tests.versions.test_trees import X, trees
@@ -148,6 +149,8 @@ def test_tools_keep_what_a_model_computes(name: str) -> None:
         if mixed and not label.startswith(("convert", "newest", "inline")):
             continue
         onnx.checker.check_model(made, full_check=True)
+        if max((o.version for o in made.opset_import if not o.domain), default=0) > newest_opset():
+            continue  # an old runtime does not load it
         got = run(made, given * 2 if label == "compose" else given)
         assert len(got) == len(want) * (2 if label == "compose" else 1), label
         assert all(same(a, b) for a, b in zip(want * 2, got)), label

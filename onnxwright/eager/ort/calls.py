@@ -17,6 +17,7 @@ from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.plans import with_defaults
+from onnxwright.eager.ort.rank_guards import LEFT_OUT, Need
 from onnxwright.eager.values import MapValue, SequenceValue, Value, type_of_value
 from onnxwright.errors import EagerError
 from onnxwright.opset.op import Op
@@ -81,10 +82,10 @@ class Prepared(sessions.Entry):
             k is not None and k.onnx_name.startswith("tensor(") for k in self.kinds
         )
 
-    def require_ranks(self, ranks: Sequence[int]) -> None:
-        """Refuse inputs with fewer axes than these: the runtime would end the process."""
-        if any(ranks):
-            self.run = _with_ranks(self.run, ranks)
+    def require(self, needs: Sequence[Need]) -> None:
+        """Refuse inputs that lack what the runtime reads: it would end the process."""
+        if needs:
+            self.run = _checked(self.run, needs)
 
     def __call__(self, inputs: Sequence[Value]) -> list[Value]:
         """Run on values in schema order."""
@@ -93,16 +94,18 @@ class Prepared(sessions.Entry):
         return [from_runtime(r, k) for r, k in zip(results, self.kinds, strict=True)]
 
 
-def _with_ranks(run: Any, ranks: Sequence[int]) -> Any:
-    """The `run` of a session that refuses inputs with too few axes."""
-    least = {f"i{n}": rank for n, rank in enumerate(ranks) if rank}
+def _checked(run: Any, needs: Sequence[Need]) -> Any:
+    """The `run` of a session that refuses inputs without what the runtime reads."""
+    by_name = {f"i{need.place}": need for need in needs}
 
     def checked(outputs: Any, feed: Mapping[str, Any], options: Any = None) -> Any:
-        for name, rank in least.items():
-            ndim = getattr(feed.get(name), "ndim", rank)
-            if ndim < rank:
-                axes = f"{ndim} {'axis' if ndim == 1 else 'axes'}"
-                raise ValueError(f"its input {name[1:]} has {axes}, and it takes {rank} or more")
+        for name, need in by_name.items():
+            if name in feed:
+                missing = need.missing(getattr(feed[name], "shape", None))
+            else:
+                missing = LEFT_OUT if need.given else None
+            if missing is not None:
+                raise ValueError(f"its input {need.place} {missing}")
         return run(outputs, feed, options)
 
     return checked
@@ -217,7 +220,7 @@ class Interpreted(Prepared):
         self.names = ()
         self.kinds = ()
 
-    def require_ranks(self, ranks: Sequence[int]) -> None:
+    def require(self, needs: Sequence[Need]) -> None:
         """The calls that it makes check their own inputs."""
 
     def body(self, inputs: Sequence[Value]) -> Any | None:

@@ -22,6 +22,7 @@ from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.calls import Exotic, Interpreted, NoKernelError, Prepared, Widened
 from onnxwright.eager.ort.kernels import fail_no_kernel
 from onnxwright.eager.ort.plans import declared_types, models_for, widen
+from onnxwright.eager.ort.rank_guards import needs
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import Value, show_values, type_key, type_of_value, without_shape
 from onnxwright.eager.where import user_span
@@ -271,8 +272,7 @@ class OrtEvaluator:
             break
         if prepared is None:
             prepared = self._interpreted(request, first)
-        ranks = record.least_ranks
-        prepared.require_ranks(ranks(attributes) if callable(ranks) else ranks)
+        prepared.require(needs(op.name, op.domain, attributes, len(inputs)))
         kept = self.cache.add(key, prepared)
         if self.cache.evictions != self._evictions:
             self._evictions = self.cache.evictions

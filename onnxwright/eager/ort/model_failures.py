@@ -15,7 +15,7 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.eager.control_flow import interpreter, protos
 from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
-from onnxwright.eager.ort.rank_guards import failed_guard
+from onnxwright.eager.ort.rank_guards import UnreadableError, failed_guard
 from onnxwright.eager.values import Value
 from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
@@ -49,7 +49,7 @@ def model_failed(who: str, verb: str, model: Any, error: BaseException) -> NoRet
         EagerError: always.
     """
     text = str(error)
-    node = _failed_node(model, text)
+    node = error.node if isinstance(error, UnreadableError) else _failed_node(model, text)
     where, advice, span = "run here", "see the cause of this error for the runtime's words", None
     reason = failed_guard(text) or tidy(text) or type(error).__name__
     if node is not None:

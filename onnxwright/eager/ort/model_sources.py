@@ -13,7 +13,8 @@ import onnx.inliner
 
 from onnxwright.eager.ort import values as ort_values
 from onnxwright.eager.ort.function_names import with_own_names
-from onnxwright.eager.ort.rank_guards import with_rank_guards
+from onnxwright.eager.ort.model_failures import model_failed
+from onnxwright.eager.ort.rank_guards import UnreadableError, with_rank_guards
 from onnxwright.ir.loading import checked_for_runtime, held_by, open_light, open_model
 from onnxwright.ir.reading import form_of, serialized
 from onnxwright.ir.validation.functions import expanded_calls
@@ -66,6 +67,7 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
 
     Raises:
         ModelError: the model is damaged.
+        EagerError: the runtime would end the process for it (OW622).
     """
     model = held_by(model)
     if isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".ort"):
@@ -77,11 +79,11 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
         opened, named = open_light(model)
         checked_for_runtime(opened.proto, more_operators=more_operators)
         weights = {k: (t.numpy(), DType(int(t.dtype))) for k, t in named.items()}
-        guarded = with_rank_guards(_flat(opened.proto))
+        guarded = _guarded(opened.proto)
         return ModelSource(opened.proto, serialized(guarded), opened.base, weights)
     opened = open_model(model, external=external)
     checked_for_runtime(opened.proto, more_operators=more_operators)
-    guarded = with_rank_guards(_flat(opened.proto))
+    guarded = _guarded(opened.proto)
     if guarded is not opened.proto:
         kept = None if opened.path is not None or isinstance(model, bytes) else opened.proto
         base = opened.base if opened.path is None else opened.path.parent
@@ -93,6 +95,14 @@ def source_of(model: Any, external: str = "needed", *, more_operators: bool = Fa
     if isinstance(model, bytes):
         return ModelSource(None, model)
     return ModelSource(opened.proto, serialized(opened.proto), opened.base)
+
+
+def _guarded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model as the runtime takes it, or one that fails where the runtime would end."""
+    try:
+        return with_rank_guards(_flat(model))
+    except UnreadableError as error:
+        model_failed("ONNX Runtime", "cannot run", model, error)
 
 
 def _flat(model: onnx.ModelProto) -> onnx.ModelProto:

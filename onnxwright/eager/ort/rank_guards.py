@@ -1,19 +1,21 @@
-"""Models in which ONNX Runtime finds out at run time that a tensor has too few axes.
+"""Models in which ONNX Runtime would read a length or an element that a tensor does not have.
 
-Some kernels read a length without asking whether there is one, and end the process.  Where the rank
-of such an input is not known before the run, nodes before it read that length first: where there is
-none, the runtime fails with an error that names the operator.
+Some kernels read it without asking whether it is there, and end the process.  A model of which that
+is known is refused.  Where the shape of such an input is not known before the run, nodes before it
+read the same first: where it is not there, the runtime fails with an error that names the operator.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
+from typing import Any, NamedTuple
 
 import onnx
 from onnx import helper, inliner
 
+from onnxwright.eager.ort import sessions
 from onnxwright.ir.model_inference import infer_model
 from onnxwright.ir.validation.damage import quoted
 from onnxwright.ir.validation.functions import nodes_of
@@ -22,9 +24,78 @@ from onnxwright.operators import facts
 
 _FIRST_VERSION = 7  # Add broadcasts from this version of the standard opset on
 _SMALL = 1024  # bytes of initializers whose values inference may ask for
-_NAME = re.compile(r"onnxwright: (input \d+ of .*? has fewer than \d+ (?:axis|axes))")
+_NAME = re.compile(
+    r"onnxwright: (input \d+ of .*? (?:has fewer than \d+ ax[ei]s|has no elements.*? run))"
+)
 
-Ranks = dict[str, int | None]
+_OLD = "which ONNX Runtime before 1.27 cannot run"
+_NO_ELEMENTS = f"has no elements, {_OLD}"
+LEFT_OUT = f"is left out, {_OLD}"
+
+Shape = tuple[int | None, ...]
+Shapes = dict[str, Shape | None]
+
+
+class Need(NamedTuple):
+    """What a kernel reads of an input, and ends the process where it is not there.
+
+    Fields:
+        place: which input.
+        rank: the fewest axes.
+        elements: whether it has to have elements.
+        given: whether it may not be left out.
+    """
+
+    place: int
+    rank: int
+    elements: bool
+    given: bool
+
+    def missing(self, shape: Shape | None) -> str | None:
+        """What an input of this shape lacks; None where it is not known to lack anything."""
+        if shape is not None and len(shape) < self.rank:
+            return f"has {_axes(len(shape))}, and it takes {self.rank} or more"
+        return _NO_ELEMENTS if self.elements and shape is not None and 0 in shape else None
+
+    def is_met(self, shape: Shape | None) -> bool:
+        """Whether an input of this shape is known to have it."""
+        if self.rank and (shape is None or len(shape) < self.rank):
+            return False
+        return not self.elements or (shape is not None and all(shape))
+
+
+class UnreadableError(Exception):
+    """A model for which ONNX Runtime would end the process.
+
+    Attributes:
+        node: the node for which it would.
+    """
+
+    def __init__(self, text: str, node: onnx.NodeProto) -> None:
+        super().__init__(text)
+        self.node = node
+
+
+def needs(op_type: str, domain: str, attributes: Mapping[str, Any], count: int) -> list[Need]:
+    """What the installed runtime reads of the inputs of an operator without asking.
+
+    Args:
+        attributes: those of the call.
+        count: how many inputs the call has.
+
+    Example:
+        >>> [need.rank for need in needs("ReverseSequence", "", {}, 2)]
+        [2, 1]
+    """
+    record = facts(op_type, domain)
+    ranks = record.least_ranks
+    least = ranks(attributes) if callable(ranks) else ranks
+    unasked = record.reads_unasked if sessions.is_old() else None
+    read = unasked.inputs if unasked is not None else ()
+    elements = unasked is not None and unasked.elements
+    places = range(max(count, *(n + 1 for n in read)) if read else count)
+    found = [Need(n, least[n] if n < len(least) else 0, elements, n in read) for n in places]
+    return [need for need in found if need.rank or need.elements or need.given]
 
 
 def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -34,8 +105,11 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
         model: a model, checked for the runtime; it stays as it is.
 
     Returns:
-        The model itself where the ranks of all inputs that matter are known; else another one,
+        The model itself where the shapes of all inputs that matter are known; else another one,
         without functions where one of them has such an input.
+
+    Raises:
+        UnreadableError: an input is known not to have what a kernel reads of it.
 
     Example:
         >>> from onnx import parser
@@ -47,11 +121,11 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
         True
         >>> known.graph.input[0].type.tensor_type.ClearField("shape")
         >>> [node.op_type for node in with_rank_guards(known).graph.node]
-        ['Constant', 'Shape', 'Gather', 'Add', 'Sub', 'Reshape', 'DFT']
+        ['Shape', 'Constant', 'Gather', 'Add', 'Sub', 'Reshape', 'DFT']
     """
     if versions_of(model).get("", 0) < _FIRST_VERSION:
         return model
-    in_functions = any(_least(node) for f in model.functions for node in nodes_of(f.node))
+    in_functions = any(_needs(node) for f in model.functions for node in nodes_of(f.node))
     if not in_functions and not any(_unknown(model.graph, {})):
         return model
     if in_functions:
@@ -73,57 +147,76 @@ def failed_guard(text: str) -> str | None:
 
     Returns:
         Which input of which operator, None where it is about something else.
+
+    Example:
+        >>> failed_guard("Gather node. Name:'onnxwright: input 1 of DFT has fewer than 1 axis'")
+        'input 1 of DFT has fewer than 1 axis'
     """
     match = _NAME.search(text)
     return None if match is None else match[1]
 
 
-def _least(node: onnx.NodeProto) -> list[tuple[int, int]]:
-    """The inputs that a kernel reads a length of, with the axes that they need."""
-    ranks = facts(node.op_type, node.domain).least_ranks
-    if callable(ranks):
-        ranks = ranks(plain_attributes(node))
-    return [
-        (n, rank)
-        for n, (rank, name) in enumerate(zip(ranks, node.input, strict=False))
-        if rank and name
-    ]
+def _needs(node: onnx.NodeProto) -> list[Need]:
+    """What a kernel reads of the inputs of a node.
+
+    Raises:
+        UnreadableError: it reads one that the node does not have.
+    """
+    record = facts(node.op_type, node.domain)
+    if not record.least_ranks and record.reads_unasked is None:
+        return []
+    found = needs(node.op_type, node.domain, plain_attributes(node), len(node.input))
+    given = [need for need in found if need.place < len(node.input) and node.input[need.place]]
+    for need in found:
+        if need.given and need not in given:
+            raise UnreadableError(f"input {need.place} of {_called(node)} {LEFT_OUT}", node)
+    return given
+
+
+def _axes(count: int) -> str:
+    return f"{count} {'axis' if count == 1 else 'axes'}"
+
+
+def _called(node: onnx.NodeProto) -> str:
+    return f"{node.op_type} {quoted(node.name)}" if node.name else node.op_type
 
 
 def _unknown(
-    graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto | None = None
+    graph: onnx.GraphProto, around: Shapes, typed: onnx.GraphProto | None = None
 ) -> Iterator[str]:
-    """The inputs in a graph and its subgraphs whose ranks matter and are not known.
+    """The inputs in a graph and its subgraphs of which is read what they may not have.
 
     Args:
         typed: the same graph with types that were inferred; without it, only those of the inputs
             of the main graph are known, which the runtime checks.
     """
-    ranks = _ranks(graph, around, typed)
+    shapes = _shapes(graph, around, typed)
     for place, node in enumerate(graph.node):
-        for n, _ in _least(node):
-            if ranks.get(node.input[n]) is None:
-                yield node.input[n]
+        for need in _needs(node):
+            if not need.is_met(shapes.get(node.input[need.place])):
+                yield node.input[need.place]
         others = repeat(None) if typed is None else _subgraphs(typed.node[place])
         for inner, other in zip(_subgraphs(node), others, strict=False):
-            yield from _unknown(inner, ranks, other)
+            yield from _unknown(inner, shapes, other)
 
 
-def _ranks(graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto | None) -> Ranks:
-    """The ranks of the values that a graph reads and makes, None where they are not known."""
-    ranks = dict(around)
-    ranks.update((name, None) for node in graph.node for name in node.output)
-    ranks.update((info.name, None) for info in graph.input)
+def _shapes(graph: onnx.GraphProto, around: Shapes, typed: onnx.GraphProto | None) -> Shapes:
+    """The shapes of the values that a graph reads and makes, None where they are not known."""
+    shapes = dict(around)
+    shapes.update((name, None) for node in graph.node for name in node.output)
+    shapes.update((info.name, None) for info in graph.input)
     infos: Iterable[onnx.ValueInfoProto] = () if around else graph.input
     if typed is not None:
         infos = (*typed.input, *typed.value_info, *typed.output)
     for info in infos:
         tensor = info.type.tensor_type
         if info.type.HasField("tensor_type") and tensor.HasField("shape"):
-            ranks[info.name] = len(tensor.shape.dim)
-    ranks.update((tensor.name, len(tensor.dims)) for tensor in graph.initializer)
-    ranks.update((t.values.name, len(t.dims)) for t in graph.sparse_initializer)
-    return ranks
+            shapes[info.name] = tuple(
+                d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim
+            )
+    shapes.update((tensor.name, tuple(tensor.dims)) for tensor in graph.initializer)
+    shapes.update((t.values.name, tuple(t.dims)) for t in graph.sparse_initializer)
+    return shapes
 
 
 def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
@@ -184,19 +277,29 @@ class _Names:
         return f"{self.head}_{self.count}"
 
 
-def _guard(graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto, names: _Names) -> None:
-    """Put nodes that read a length before each node that needs it."""
-    ranks = _ranks(graph, around, typed)
+def _guard(graph: onnx.GraphProto, around: Shapes, typed: onnx.GraphProto, names: _Names) -> None:
+    """Put nodes that read a length or an element before each node that needs it.
+
+    Raises:
+        UnreadableError: an input is known not to have it.
+    """
+    shapes = _shapes(graph, around, typed)
     nodes: list[onnx.NodeProto] = []
     for node, other in zip(graph.node, typed.node, strict=True):
         for inner, typed_graph in zip(_subgraphs(node), _subgraphs(other), strict=True):
-            _guard(inner, ranks, typed_graph, names)
-        for n, rank in _least(node):
-            if ranks.get(node.input[n]) is None:
-                where = f"{node.op_type} {quoted(node.name)}" if node.name else node.op_type
-                axes = f"{rank} {'axis' if rank == 1 else 'axes'}"
-                text = f"onnxwright: input {n} of {where} has fewer than {axes}"
-                nodes += _guards(node, n, rank, text, names)
+            _guard(inner, shapes, typed_graph, names)
+        for need in _needs(node):
+            shape = shapes.get(node.input[need.place])
+            missing = need.missing(shape)
+            what = f"input {need.place} of {_called(node)}"
+            if missing is not None:
+                raise UnreadableError(f"{what} {missing}", node)
+            if not need._replace(elements=False).is_met(shape):
+                text = f"onnxwright: {what} has fewer than {_axes(need.rank)}"
+                nodes += _guards(node, need.place, need.rank, text, names)
+            if not need._replace(rank=0).is_met(shape):
+                text = f"onnxwright: {what} {_NO_ELEMENTS}"
+                nodes += _guards(node, need.place, 0, text, names)
         nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
@@ -205,15 +308,32 @@ def _guard(graph: onnx.GraphProto, around: Ranks, typed: onnx.GraphProto, names:
 def _guards(
     node: onnx.NodeProto, n: int, rank: int, text: str, names: _Names
 ) -> list[onnx.NodeProto]:
-    """Nodes that give an input of a node unchanged, and fail where it has too few axes."""
+    """Nodes that give an input unchanged, and fail where it has too few axes; 0: no elements."""
     place, shape, length, more, same, value = (names.new() for _ in range(6))
     source = node.input[n]
     node.input[n] = value
     make = helper.make_node
+
+    def numbers(name: str, number: int) -> onnx.NodeProto:
+        return make("Constant", [], [name], value=helper.make_tensor("", 7, [1], [number]))
+
+    if not rank:
+        size, none, index = (names.new() for _ in range(3))
+        read = [
+            numbers(place, 0),
+            make("Size", [source], [size]),
+            make("Equal", [size, place], [none]),
+            make("Cast", [none], [index], to=7),
+            make("Gather", [place, index], [length], name=text),
+        ]
+    else:
+        read = [
+            numbers(place, rank - 1),
+            make("Gather", [shape, place], [length], name=text),
+        ]
     return [
-        make("Constant", [], [place], value=helper.make_tensor("", 7, [1], [rank - 1])),
         make("Shape", [source], [shape]),
-        make("Gather", [shape, place], [length], name=text),
+        *read,
         # The shape again, so that nothing may run before the length is read.
         make("Add", [shape, length], [more]),
         make("Sub", [more, length], [same]),

@@ -34,6 +34,13 @@ def runtime() -> Any:
 
 
 @functools.cache
+def is_old() -> bool:
+    """Whether the runtime is older than 1.27: only Python 3.10 has one."""
+    major, minor = runtime().__version__.split(".")[:2]
+    return (int(major), int(minor)) < (1, 27)
+
+
+@functools.cache
 def has_shared_arena() -> bool:
     """Set up the memory arena that our sessions share, once per process."""
     from onnxruntime.capi import onnxruntime_pybind11_state as core
@@ -110,12 +117,17 @@ def new_session(model: bytes | str, options: Any, providers: Sequence[Any] | Non
     Returns:
         The `InferenceSession`.
     """
+    # It ends the process for a FLOAT16 weight that is also an input.
+    without = ["FuseFp16InitializerToFp32NodeTransformer"] if is_old() else None
     if providers is None:
-        return runtime().InferenceSession(model, options, providers=[_CPU])
-    # Without this the runtime prints a provider's error and takes the CPU.
+        return runtime().InferenceSession(
+            model, options, providers=[_CPU], disabled_optimizers=without
+        )
+    # Without `enable_fallback` the runtime prints a provider's error and takes the CPU.
     return runtime().InferenceSession(
-        model, options, providers=list(providers) or [_CPU], enable_fallback=0
-    )
+        model, options, providers=list(providers) or [_CPU], disabled_optimizers=without,
+        enable_fallback=0,
+    )  # fmt: skip
 
 
 def check_providers(providers: Sequence[Any] | None) -> None:

@@ -28,7 +28,7 @@ def _sigmoid(rng: Any) -> Draw:
 
 @rule(level="rounding", target="onnxruntime", cases=_sigmoid)
 def quick_gelu(op: Op, x: Value, alpha: Const) -> Any:
-    """QuickGelu: a value times the Sigmoid of it, or of a multiple; Swish from opset 24."""
+    """QuickGelu: a value times the Sigmoid of it, or of a multiple."""
     return x * op.Sigmoid(x * alpha)
 
 
