@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.opset import registry
 
 if TYPE_CHECKING:
@@ -48,11 +49,8 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
     free: dict[str, None] = {}
     for node in graph.node:
         used = list(node.input)
-        for attribute in node.attribute:
-            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(
-                attribute.graphs
-            ):
-                used += free_names(inner)
+        for inner in subgraphs_of(node):
+            used += free_names(inner)
         for name in used:
             if name and name not in names:
                 free[name] = None
@@ -66,10 +64,8 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
 def used_names(node: onnx.NodeProto) -> list[str]:
     """The names that a node reads, its subgraphs included."""
     names = [name for name in node.input if name]
-    for attribute in node.attribute:
-        graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
-        for graph in graphs:
-            names += free_names(graph)
+    for graph in subgraphs_of(node):
+        names += free_names(graph)
     return names
 
 

@@ -15,8 +15,9 @@ from typing import Any, NoReturn, Union
 
 import onnx
 
+from onnxwright.ir.proto_graphs import nodes_of
 from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.functions import Key, called, nodes_of
+from onnxwright.ir.validation.functions import Key, called
 from onnxwright.operators import facts
 from onnxwright.operators.record import AttributeFault
 from onnxwright.opset.attributes import ELEMENT_TYPES
