@@ -33,7 +33,12 @@ def at_least(op: Op, x: Value, rank: int) -> Value:
 
 
 @aten(
-    "aten::cat", "aten::concat", "aten::concatenate", rule=elementwise("tensors"), complex="parts"
+    "aten::cat",
+    "aten::concat",
+    "aten::concatenate",
+    "prims::cat",
+    rule=elementwise("tensors"),
+    complex="parts",
 )
 def cat(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors one after the other along a dimension; `[0]`-shaped ones are passed over."""

@@ -109,28 +109,16 @@ def convert_element_type(op: Op, a: Value, dtype: DType) -> Value:
     return to_dtype(op, a, dtype)
 
 
-@aten("prims::device_put", rule=SAME, untested="prims: no OpInfo runs it")
-def device_put(op: Op, a: Value, device: object, non_blocking: bool = False) -> Value:
+@aten("prims::device_put", "prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
+def device_put(op: Op, a: Value) -> Value:
     """The tensor itself; devices mean nothing in a model."""
     return a
 
 
-@aten("aten::clone", "aten::detach", "prims::clone", rule=SAME)
+@aten("aten::clone", "aten::detach", "aten::contiguous", "prims::clone", rule=SAME)
 def clone(op: Op, self: Value) -> Value:
-    """The tensor itself: values of a model never change."""
+    """The tensor itself: values of a model never change, and have no strides."""
     return self
-
-
-@aten("aten::contiguous", rule=SAME, untested="it does nothing, so OpInfo's call is not recorded")
-def contiguous(op: Op, self: Value, memory_format: object = 0) -> Value:
-    """The tensor itself: tensors of a model have no strides."""
-    return self
-
-
-@aten("prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
-def view_of(op: Op, a: Value) -> Value:
-    """The tensor itself."""
-    return a
 
 
 @aten("aten::copy", rule=SAME, untested="no OpInfo runs the form without mutation")
@@ -165,6 +153,6 @@ def tensor(op: Op, t: bool | float | Value, dtype: DType | None = None) -> Value
 
 for _function in (
     to_copy, to, to_device, to_other, type_as, convert_element_type, device_put,
-    clone, contiguous, view_of, copy_,
+    clone, copy_,
 ):  # fmt: skip
     _function.on_complex(_function.body)

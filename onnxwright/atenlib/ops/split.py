@@ -81,22 +81,19 @@ def _even_lengths(op: Op, x: Value, length: Size, axis: int) -> list[Any]:
 
 @aten(
     "aten::split.Tensor",
+    "aten::split.sizes",
     "aten::split_copy.Tensor",
     "aten::unsafe_split.Tensor",
     rule=like(),
     complex="parts",
-    tests=[OpTest("split"), OpTest("unsafe_split")],
+    tests=[OpTest("split"), OpTest("split:list_args"), OpTest("unsafe_split")],
 )
-def split(op: Op, self: Value, split_size: Size, dim: int = 0) -> list[Value]:
-    """Parts of one size along a dimension, the last one shorter."""
+def split(op: Op, self: Value, split_size: Size | Sequence[Size], dim: int = 0) -> list[Value]:
+    """Parts of one size along a dimension, the last one shorter, or parts of given sizes."""
     axis = axis_of(dim, self.rank)
+    if isinstance(split_size, (list, tuple)):
+        return parted(op, self, split_size, axis)
     return parted(op, self, _even_lengths(op, self, split_size, axis), axis)
-
-
-@aten("aten::split.sizes", rule=like(), complex="parts", tests=[OpTest("split:list_args")])
-def split_sizes(op: Op, self: Value, split_size: Sequence[Size], dim: int = 0) -> list[Value]:
-    """Parts of given sizes along a dimension."""
-    return parted(op, self, split_size, axis_of(dim, self.rank))
 
 
 @aten(
