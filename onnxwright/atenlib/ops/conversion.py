@@ -109,8 +109,8 @@ def convert_element_type(op: Op, a: Value, dtype: DType) -> Value:
     return to_dtype(op, a, dtype)
 
 
-@aten("prims::device_put", "prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
-def device_put(op: Op, a: Value) -> Value:
+@aten("prims::device_put", rule=SAME, untested="prims: no OpInfo runs it")
+def device_put(op: Op, a: Value, device: object, non_blocking: bool = False) -> Value:
     """The tensor itself; devices mean nothing in a model."""
     return a
 
@@ -119,6 +119,12 @@ def device_put(op: Op, a: Value) -> Value:
 def clone(op: Op, self: Value) -> Value:
     """The tensor itself: values of a model never change, and have no strides."""
     return self
+
+
+@aten("prims::view_of", rule=SAME, untested="prims: no OpInfo runs it")
+def view_of(op: Op, a: Value) -> Value:
+    """The tensor itself."""
+    return a
 
 
 @aten("aten::copy", rule=SAME, untested="no OpInfo runs the form without mutation")
@@ -153,6 +159,6 @@ def tensor(op: Op, t: bool | float | Value, dtype: DType | None = None) -> Value
 
 for _function in (
     to_copy, to, to_device, to_other, type_as, convert_element_type, device_put,
-    clone, copy_,
+    clone, view_of, copy_,
 ):  # fmt: skip
     _function.on_complex(_function.body)
