@@ -154,10 +154,7 @@ def _add(implementation: Implementation, replace: bool) -> None:
         if entry is not None and not replace and entry.place != implementation.place:
             fail(
                 messages.ImplementedTwice(
-                    op=implementation.name,
-                    domain=implementation.domain,
-                    place=entry.place,
-                    span=user_span(),
+                    op=implementation.name, domain=implementation.domain, place=entry.place
                 )
             )
         versions[implementation.version] = implementation
@@ -214,8 +211,4 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
             return results[:outputs]
         got = f"an object of type `{type(strange[0]).__name__}`"
         expected += " of arrays"
-    fail(
-        messages.WrongEvaluatorResult(
-            who=who, op=op.name, got=got, expected=expected, span=user_span()
-        )
-    )
+    fail(messages.WrongEvaluatorResult(who=who, op=op.name, got=got, expected=expected))

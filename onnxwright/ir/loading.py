@@ -367,7 +367,7 @@ def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
         advice = "a function or a graph is only a part of a model: give the model that has it"
     else:
         advice = how_to_get_a_model(source)
-    fail(messages.NotAModel(what=_words(source), advice=advice, span=user_span()))
+    fail(messages.NotAModel(what=_words(source), advice=advice))
 
 
 def is_ir(source: Any) -> bool:

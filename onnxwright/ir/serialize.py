@@ -15,7 +15,6 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
@@ -112,7 +111,6 @@ def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
             where=clean(place[:_LONGEST]),
             what=f"it cannot be written: {clean(str(reason))}",
             advice="give the attribute or tensor a value of its type",
-            span=user_span(),
         )
     )
 

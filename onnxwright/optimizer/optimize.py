@@ -12,7 +12,6 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import Replayed, ReplayOptions, replayed
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
@@ -247,7 +246,7 @@ def _verify(
             "no rule was used: give inputs with `verify=[...]` that the model is made for"
         )  # fmt: skip
         fail(messages.OptimizedModelDiffers(
-            difference=found.difference, advice=advice, span=user_span()
+            difference=found.difference, advice=advice
         ))  # fmt: skip
 
 

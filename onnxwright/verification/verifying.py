@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
@@ -141,8 +140,7 @@ def verify(
         reason = f": {failures[0]}" if failures else ""
         fail(BadModelArgument(
             argument="a", reason=f"the first model does not run on these inputs{reason}",
-            advice="give inputs that it takes: `feeds=[{name: array}]`, or other `sizes`",
-            span=user_span(),
+            advice="give inputs that it takes: `feeds=[{name: array}]`, or other `sizes`"
         ))  # fmt: skip
     labels = tuple(label for label, _, _ in runs)
     mine, theirs = _inputs(one), _inputs(_interface(b))

@@ -76,7 +76,6 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
                 arguments="Python values",
                 takes="only graph values: it is a GraphProto",
                 advice="give all bodies as callables, or all as graphs",
-                span=user_span(),
             )
         )
     try:
@@ -93,7 +92,6 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
                 arguments=f"{count} argument{'s' * (count != 1)} ({names})",
                 takes=str(signature),
                 advice="give the function one parameter for each",
-                span=user_span(),
             )
         )
 
@@ -116,18 +114,13 @@ def _as_result(op: Op, attribute: str, value: Any) -> Any:
 def _wrong_result(op: Op, attribute: str, got: str, expected: str, advice: str) -> NoReturn:
     fail(
         messages.WrongBodyResult(
-            op=op.name,
-            attribute=attribute,
-            got=got,
-            expected=expected,
-            advice=advice,
-            span=user_span(),
+            op=op.name, attribute=attribute, got=got, expected=expected, advice=advice
         )
     )
 
 
 def _bad(op: Op, reason: str, advice: str) -> NoReturn:
-    fail(messages.BadLoopInput(op=op.name, reason=reason, advice=advice, span=user_span()))
+    fail(messages.BadLoopInput(op=op.name, reason=reason, advice=advice))
 
 
 def _if(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ from onnxwright.eager import foreign
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Value, raw_value
-from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import open_model
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
@@ -114,4 +113,4 @@ def bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Val
 
 def _bad_inputs(model: Any, reason: str) -> None:
     names = ", ".join(i.name for i in model.graph.input)
-    fail(messages.BadModelInput(reason=reason, inputs=names or "none", span=user_span()))
+    fail(messages.BadModelInput(reason=reason, inputs=names or "none"))

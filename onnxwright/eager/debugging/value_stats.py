@@ -14,7 +14,6 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Array, SequenceValue, show_value
-from onnxwright.eager.where import user_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +184,7 @@ def check_stop_on(stop_on: str | None) -> None:
     """
     if stop_on is not None and stop_on not in BAD:
         advice = 'use "nan", "inf", "bad" (either) or None'
-        fail(
-            messages.BadOption(
-                option="stop_on", value=repr(stop_on), advice=advice, span=user_span()
-            )
-        )
+        fail(messages.BadOption(option="stop_on", value=repr(stop_on), advice=advice))
 
 
 def stop_at_bad(

@@ -103,7 +103,6 @@ class OrtEvaluator:
                     option="fallback",
                     value=repr(fallback),
                     advice='use "reference", an evaluator, or None',
-                    span=user_span(),
                 )
             )
         self.cache: sessions.SessionCache[Prepared] = sessions.SessionCache(max_sessions, max_bytes)
@@ -257,9 +256,7 @@ class OrtEvaluator:
                 text = str(error)
                 if op.signature is None and any(words in text for words in _UNKNOWN_OP):
                     fail(
-                        messages.NoImplementation(
-                            op=op.name, domain=op.domain, version=op.version, span=user_span()
-                        )
+                        messages.NoImplementation(op=op.name, domain=op.domain, version=op.version)
                     )
                 unknown = any(words in text for words in _UNKNOWN_OP)
                 none = unknown or _NO_KERNEL.search(text) is not None

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.registry import newest
@@ -140,7 +139,6 @@ def check_providers(providers: Sequence[Any] | None) -> None:
                     option="providers",
                     value=repr(list(providers) if is_list else providers),
                     advice=advice,
-                    span=user_span(),
                 )
             )
 
