@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.arrays import as_array
@@ -19,7 +20,6 @@ from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 
 if TYPE_CHECKING:

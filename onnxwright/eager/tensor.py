@@ -12,12 +12,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_names, user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.eager.arrays import as_array, numpy_dtype
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
-from onnxwright.eager.where import user_names, user_span
 from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 from onnxwright.semantics.shared_memory import as_views

@@ -199,6 +199,3 @@ def save(
     # A model that was read here is not used by anybody else.
     still_read = isinstance(model, ir.Model) or kind_of(model) is not None
     return saving.save(opened(model), path, external_data=external_data, still_read=still_read)
-
-
-__all__ = ["Model", "is_model", "load", "opened", "returned", "save"]

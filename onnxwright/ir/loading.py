@@ -419,21 +419,3 @@ def _words(source: object) -> str:
     """What was given instead of a model, cut short."""
     shown = clean(repr(source)) if isinstance(source, (int, float, bool)) else ""
     return f"{shown or 'a value'} of type `{type(source).__name__}`"
-
-
-__all__ = [
-    "Opened",
-    "Parts",
-    "checked",
-    "checked_external",
-    "checked_for_runtime",
-    "checked_value",
-    "held_by",
-    "is_ir",
-    "is_source",
-    "not_a_model",
-    "open_ir_function",
-    "open_ir_model",
-    "open_light",
-    "open_model",
-]

@@ -345,6 +345,3 @@ def _present(node: ir.Node) -> list[ir.Value | None]:
     while inputs and inputs[-1] is None:
         inputs.pop()
     return inputs
-
-
-__all__ = ["REACH", "Driver"]

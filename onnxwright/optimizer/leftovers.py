@@ -107,6 +107,3 @@ class Leftovers:
                 kept = ir.Value(name=name, type=value.type, shape=value.shape,
                                 const_value=value.const_value)  # fmt: skip
                 graph.register_initializer(kept)
-
-
-__all__ = ["Leftovers", "as_constants", "drop_domains", "fit_ir_version"]

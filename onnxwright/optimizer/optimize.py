@@ -339,6 +339,7 @@ def _fold_exactly(b: TracingBackend) -> None:
 
 
 def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+    """Give a model the functions that replacements call."""
     for key, function in rewriter.functions.items():
         if key not in model.functions:
             model.functions[key] = function
@@ -369,6 +370,3 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     if callable(inline):
         return inline
     return lambda _: bool(inline)
-
-
-__all__ = ["optimize", "rewritten_by"]

@@ -442,6 +442,3 @@ ORIGINS = "onnxwright.origins"
 
 def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
-
-
-__all__ = ["ORIGINS", "Attempt", "Replaced", "Rewriter"]

@@ -239,6 +239,3 @@ class NodeAppender:
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, AttributeReference)
-
-
-__all__ = ["NodeAppender"]

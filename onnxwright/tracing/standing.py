@@ -55,6 +55,3 @@ def is_same_attribute(a: ir.Attr, b: ir.Attr) -> bool:
     if a.type in _SIMPLE:
         return a.type == b.type and bool(a.value == b.value)
     return a.value is b.value
-
-
-__all__ = ["is_same_attribute", "stands_for"]

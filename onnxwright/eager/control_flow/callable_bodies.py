@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 from onnxwright.tracing.control_flow import is_callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from onnxwright.eager.control_flow import callable_bodies
-from onnxwright.eager.control_flow.protos import attribute_value, attribute_values, normalized
+from onnxwright.eager.control_flow.protos import attribute_value, attribute_values
 from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
@@ -25,6 +25,7 @@ from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op, require_attributes
 from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import normalize_domain
 from onnxwright.types.dtypes import DType
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Interpreter:
         Returns:
             Its outputs in order.
         """
-        versions = {normalized(o.domain): o.version for o in proto.opset_import}
+        versions = {normalize_domain(o.domain): o.version for o in proto.opset_import}
         inner = Interpreter(
             self.run_op,
             versions,
@@ -162,7 +163,7 @@ class Interpreter:
 
     def node(self, node: onnx.NodeProto, inputs: Sequence[Value], scope: Scope) -> Sequence[Value]:
         """The outputs of one node, whose subgraphs see the values of `scope`."""
-        domain = normalized(node.domain)
+        domain = normalize_domain(node.domain)
         values = attribute_values(node, scope.attributes)
         here = (*scope.path, node.name or node.op_type)
         local = self.functions.get((domain, node.op_type, node.overload))

@@ -6,19 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onnxwright.ir.proto_graphs import subgraphs_of
-from onnxwright.opset import registry
+from onnxwright.opset.registry import normalize_domain
 
 if TYPE_CHECKING:
     import onnx
-
-
-def normalized(domain: str) -> str:
-    """The domain as used in keys.
-
-    Returns:
-        The same, the standard domain as "".
-    """
-    return registry.normalize_domain(domain)
 
 
 def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
@@ -27,7 +18,7 @@ def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
     Returns:
         (domain, name, overload) -> FunctionProto.
     """
-    return {(normalized(f.domain), f.name, f.overload): f for f in model.functions}
+    return {(normalize_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 
 def versions_of(model: Any) -> dict[str, int]:
@@ -36,7 +27,7 @@ def versions_of(model: Any) -> dict[str, int]:
     Args:
         model: the ModelProto or FunctionProto.
     """
-    return {normalized(o.domain): o.version for o in model.opset_import}
+    return {normalize_domain(o.domain): o.version for o in model.opset_import}
 
 
 def free_names(graph: onnx.GraphProto) -> list[str]:

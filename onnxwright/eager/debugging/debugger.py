@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.origins import Sources, line_of
@@ -32,7 +33,6 @@ from onnxwright.eager.debugging.value_stats import (
 )
 from onnxwright.eager.ort import model_failures
 from onnxwright.eager.values import Value
-from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import is_internal
 from onnxwright.diagnostics.catalogue.loading import NotAModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
@@ -31,7 +32,6 @@ from onnxwright.eager.debugging.value_stats import (
 )
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import SequenceValue
-from onnxwright.eager.where import is_internal
 from onnxwright.ir.loading import is_source
 from onnxwright.types.kinds import SequenceType
 from onnxwright.types.roles import Script

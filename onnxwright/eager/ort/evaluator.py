@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
@@ -24,7 +25,6 @@ from onnxwright.eager.ort.kernels import fail_no_kernel
 from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import Value, show_values, type_key, type_of_value, without_shape
-from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op

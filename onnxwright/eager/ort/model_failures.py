@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from onnx.defs import onnx_opset_version
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.origins import Sources, span_of_origin
 from onnxwright.diagnostics.span import Span
@@ -17,7 +18,6 @@ from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.ort.rank_guards import failed_guard
 from onnxwright.eager.values import Value
-from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.ir.proto_graphs import nodes_of_model
 from onnxwright.ir.validation.functions import check_steps

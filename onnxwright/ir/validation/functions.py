@@ -110,14 +110,3 @@ def _check_size(count: int, where: str) -> None:
         shown = f"{count:,}" if count < 1 << 60 else "more than 10**18"
         what = f"its calls of functions expand to {shown} nodes, more than {EXPANDED_LIMIT:,}"
         raise Damage("limit", where, what, "call the functions fewer times: no runtime runs this")
-
-
-__all__ = [
-    "CALL_DEPTH",
-    "EXPANDED_LIMIT",
-    "STEPS_LIMIT",
-    "called",
-    "check_functions",
-    "check_steps",
-    "expanded_calls",
-]

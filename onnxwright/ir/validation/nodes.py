@@ -392,13 +392,3 @@ def _check_split(node: onnx.NodeProto) -> None:
         if stated and attr.i != len(node.output):
             what = f"it is {attr.i}, the node has {len(node.output)} outputs"
             raise Damage("structure", f"attribute {quoted(attr.name)}", what)
-
-
-__all__ = [
-    "check_node",
-    "check_nodes",
-    "is_sound",
-    "needs_input",
-    "plain_attributes",
-    "versions_of",
-]

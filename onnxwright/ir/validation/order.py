@@ -166,6 +166,3 @@ def _lists(nodes: Any) -> Iterator[Any]:
         for graph in subgraphs_of(node):
             yield from _lists(graph.node)
     yield nodes
-
-
-__all__ = ["check_order", "check_sorted", "in_order"]

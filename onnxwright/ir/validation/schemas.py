@@ -105,6 +105,3 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> None:
     sig = signature(domain, node.op_type, version)
     if sig is None and (domain or not is_of_runtime(node.op_type, version)):
         raise Damage("structure", "", f"version {version} of its opset has no such operator")
-
-
-__all__ = ["check_graph_parameters", "check_schemas"]
