@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import onnx
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
@@ -21,10 +22,6 @@ from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
 from onnxwright.opset.op import Op
-
-if TYPE_CHECKING:
-    import onnx
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -91,7 +91,7 @@ def _even_lengths(op: Op, x: Value, length: Size, axis: int) -> list[Any]:
 def split(op: Op, self: Value, split_size: Size | Sequence[Size], dim: int = 0) -> list[Value]:
     """Parts of one size along a dimension, the last one shorter, or parts of given sizes."""
     axis = axis_of(dim, self.rank)
-    if isinstance(split_size, (list, tuple)):
+    if isinstance(split_size, Sequence):
         return parted(op, self, split_size, axis)
     return parted(op, self, _even_lengths(op, self, split_size, axis), axis)
 

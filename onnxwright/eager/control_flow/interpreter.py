@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from onnxwright.eager.control_flow import callable_bodies
 from onnxwright.eager.control_flow.protos import attribute_value, attribute_values
@@ -27,10 +29,6 @@ from onnxwright.opset.op import Op, require_attributes
 from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import normalize_domain
 from onnxwright.types.dtypes import DType
-
-if TYPE_CHECKING:
-    import onnx
-
 
 RunOp = Callable[[Op, Sequence[Value], Mapping[str, Any], int], Sequence[Value]]
 
@@ -238,8 +236,6 @@ class Interpreter:
         """The initializers of a graph, read once."""
         arrays = self._initializers.get(id(graph))
         if arrays is None:
-            from onnx import numpy_helper
-
             load = self.load or numpy_helper.to_array
             values: dict[str, Value] = {}
             for t in graph.initializer:

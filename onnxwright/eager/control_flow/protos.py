@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, helper
 
 from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.opset.registry import normalize_domain
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
@@ -104,8 +104,6 @@ def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
     Args:
         outer: the attributes of the function around.
     """
-    from onnx import AttributeProto, helper
-
     del outer
     if proto.type == AttributeProto.UNDEFINED:  # of a model older than the field
         held = {f.name for f, _ in proto.ListFields()}

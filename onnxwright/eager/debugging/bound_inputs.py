@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from onnx import TensorProto, numpy_helper
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -24,9 +25,6 @@ from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
 
-if TYPE_CHECKING:
-    from onnx import TensorProto
-
 
 def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A model as a proto, and how its initializers are read.
@@ -37,8 +35,6 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     Raises:
         ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
     """
-    from onnx import TensorProto, numpy_helper
-
     opened = open_model(model, external="needed", runs=True)
     try:
         check_steps(opened.proto)

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
@@ -34,10 +35,6 @@ from onnxwright.eager.debugging.value_stats import (
 from onnxwright.eager.ort import model_failures
 from onnxwright.eager.values import Value
 from onnxwright.errors import OnnxwrightError
-
-if TYPE_CHECKING:
-    import onnx
-
 
 DEFAULT_BYTES = 1 << 30
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import onnx
 from onnx.defs import onnx_opset_version
 
 from onnxwright.diagnostics.caller import user_span
@@ -22,10 +23,6 @@ from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.ir.proto_graphs import nodes_of_model
 from onnxwright.ir.validation.functions import check_steps
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-
-if TYPE_CHECKING:
-    import onnx
-
 
 ORIGIN = "onnxwright.origin"
 _NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")

@@ -12,6 +12,9 @@ import threading
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+import onnx
+from onnx import helper
+
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.registry import newest
@@ -146,9 +149,6 @@ def check_providers(providers: Sequence[Any] | None) -> None:
 @functools.cache
 def newest_opset() -> int:
     """The newest version of the standard opset that this runtime loads, found by trying."""
-    import onnx
-    from onnx import helper
-
     top = newest()
     for version in range(top, 6, -1):
         graph = helper.make_graph(
