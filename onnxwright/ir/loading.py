@@ -219,7 +219,7 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         unreadable("the model", f"onnx_ir cannot read it: {first_line(error)}", error)
     if types:
-        from onnxwright.ir.map_types import give_types
+        from onnxwright.ir.other_types import give_types
 
         give_types(model, types)
     if opened.path is not None:

@@ -20,7 +20,7 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
-from onnxwright.ir.map_types import values_of_model
+from onnxwright.ir.other_types import values_of_model
 from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.ir.stored import holds_nothing, notes_of, props_of
 from onnxwright.ir.tensor_protos import add_metadata, fill_array, fill_tensor

@@ -21,8 +21,13 @@ from onnxwright.optimizer.chosen_rules import choice, listed, selected
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT, fold_constants
 from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.fusing import fuse
-from onnxwright.optimizer.input_initializers import constant_initializers
-from onnxwright.optimizer.leftovers import Leftovers, as_constants, drop_domains, fit_ir_version
+from onnxwright.optimizer.leftovers import (
+    Leftovers,
+    as_constants,
+    constant_initializers,
+    drop_domains,
+    fit_ir_version,
+)
 from onnxwright.optimizer.norm_folding import fold_norms
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter

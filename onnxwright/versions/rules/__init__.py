@@ -1,10 +1,9 @@
 """Adapters by topic; importing this package registers them all."""
 
-from onnxwright.versions.rules import (
+from onnxwright.versions.rules import (  # noqa: F401 - they register their rules
     axes,
     before_seven,
     down_axes,
-    down_neural,
     down_windows,
     einsums,
     families,
@@ -14,18 +13,3 @@ from onnxwright.versions.rules import (
     trees,
     windows,
 )
-
-__all__ = [
-    "axes",
-    "before_seven",
-    "down_axes",
-    "down_neural",
-    "down_windows",
-    "einsums",
-    "families",
-    "ml",
-    "neural",
-    "scattering",
-    "trees",
-    "windows",
-]
