@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.shown_text import text_table
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import open_light, open_model
@@ -65,12 +66,9 @@ class Verification:
 
     def table(self) -> str:
         """The largest differences as a table."""
-        rows = [("output", "largest difference", "relative")]
-        rows += [(clean(o.name), _number(o.largest), _number(o.relative)) for o in self.outputs]
-        widths = [max(len(row[n]) for row in rows) for n in range(3)]
-        return "\n".join(
-            f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}" for a, b, c in rows
-        )
+        head = ("output", "largest difference", "relative")
+        rows = [(clean(o.name), _number(o.largest), _number(o.relative)) for o in self.outputs]
+        return text_table(head, rows, right=head[1:])
 
 
 def first_difference(
