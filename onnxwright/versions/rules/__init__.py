@@ -1,6 +1,6 @@
 """Adapters by topic; importing this package registers them all."""
 
-from onnxwright.versions.rules import (  # noqa: F401 - they register their rules
+from onnxwright.versions.rules import (
     axes,
     before_seven,
     down_axes,
@@ -13,3 +13,17 @@ from onnxwright.versions.rules import (  # noqa: F401 - they register their rule
     trees,
     windows,
 )
+
+__all__ = [
+    "axes",
+    "before_seven",
+    "down_axes",
+    "down_windows",
+    "einsums",
+    "families",
+    "ml",
+    "neural",
+    "scattering",
+    "trees",
+    "windows",
+]
