@@ -54,7 +54,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # First-party imports that are not at the top of a module, or that look upward:
 # (module, imported module) -> reason.  "*" as the last part means every module of a package.
 LAZY: dict[tuple[str, str], str] = {
-    ("onnxwright.ir.loading", "onnxwright.ir.map_types"): (
+    ("onnxwright.ir.loading", "onnxwright.ir.other_types"): (
         "models of onnx_ir alone need it, and onnx_ir is imported when the first one is opened"
     ),
     ("onnxwright.ir.loading", "onnxwright.ir.proto_reading"): (

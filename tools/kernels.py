@@ -154,7 +154,7 @@ def text() -> str:
     for name, rows in sorted(missing().items()):
         words = {v: {n: " ".join(types) for n, types in row.items()} for v, row in rows.items()}
         lines.append(f"    {name!r}: {words!r},")
-    made = "\n".join([*lines, "}", "", '__all__ = ["MISSING", "OPSETS", "RUNTIME"]', ""])
+    made = "\n".join([*lines, "}", ""])
     run = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(TARGET)]
     return subprocess.run(run, input=made, capture_output=True, text=True, check=True).stdout
 

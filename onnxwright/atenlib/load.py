@@ -9,7 +9,6 @@ import pkgutil
 
 from onnxwright.atenlib import ops
 from onnxwright.atenlib.op import TABLE, AtenFunction
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
 
@@ -56,4 +55,4 @@ def find(name: str) -> AtenFunction:
         return function
     near = difflib.get_close_matches(name, table, 1)
     hint = f"did you mean `{near[0]}`?" if near else "`onnxwright coverage` lists what there is"
-    fail(messages.AtenUnknown(name=name, hint=hint, span=user_span()))
+    fail(messages.AtenUnknown(name=name, hint=hint))

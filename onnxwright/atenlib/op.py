@@ -298,11 +298,7 @@ class AtenFunction:
         return op.Cast(result, to=dtype)
 
     def _refuse(self, reason: str) -> NoReturn:
-        fail(
-            messages.AtenBadCall(
-                name=self.name, reason=reason, signature=self.signature, span=user_span()
-            )
-        )
+        fail(messages.AtenBadCall(name=self.name, reason=reason, signature=self.signature))
 
 
 # A parameter with one of these in its annotation takes Python numbers as they are.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import aten as messages
 from onnxwright.diagnostics.diagnostic import fail
 
@@ -25,6 +24,5 @@ def unsupported(reason: str, *, name: str = "this operator", hint: str = "") -> 
             name=name,
             reason=reason,
             hint=hint or "give a lowering of your own with `custom_translation_table`",
-            span=user_span(),
         )
     )

@@ -15,7 +15,7 @@ from onnxwright.builder.replay_model import initializer
 from onnxwright.diagnostics.catalogue.names import BadCall
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import door
-from onnxwright.ir.function_names import rename_clashing
+from onnxwright.ir.names import rename_clashing
 from onnxwright.ir.nested import all_graphs, all_nodes
 from onnxwright.opset import registry
 from onnxwright.semantics.graph_value import GraphValue

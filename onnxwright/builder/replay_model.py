@@ -345,15 +345,3 @@ def _bodies(graph: ir.Graph) -> Iterator[ir.Graph]:
     for node in all_nodes(graph):
         if node.attributes.data:
             yield from subgraphs(node)
-
-
-__all__ = [
-    "INFERRED",
-    "ReplayOptions",
-    "Replayed",
-    "copy_value",
-    "filled",
-    "initializer",
-    "replay_model",
-    "replayed",
-]

@@ -16,8 +16,8 @@ from typing import Any, TextIO
 
 from onnxwright.cli import completion
 from onnxwright.cli.change import changing, optimizing, parts, quantizing
-from onnxwright.cli.check import coverage, node_tests, small, sweeping
-from onnxwright.cli.export import compiling, decoding, scripts
+from onnxwright.cli.check import node_tests, small, sweeping
+from onnxwright.cli.export import compiling, scripts
 from onnxwright.cli.look import comparing, looking
 from onnxwright.cli.migrate import command as migrate_command
 from onnxwright.cli.run import running
@@ -56,12 +56,10 @@ GROUPS = (
     optimizing,
     parts,
     quantizing,
-    decoding,
     migrate_command,
     comparing,
     node_tests,
     sweeping,
-    coverage,
     completion,
 )
 COMMANDS = tuple(c for group in GROUPS for c in vars(group).values() if isinstance(c, Command))

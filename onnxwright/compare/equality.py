@@ -35,7 +35,7 @@ def same_tensor(
         return a.raw_data == b.raw_data
     outside = onnx.TensorProto.EXTERNAL
     if a.data_location == b.data_location == outside and folders[0] == folders[1]:
-        if _entries(a.external_data) == _entries(b.external_data):
+        if properties(a.external_data) == properties(b.external_data):
             return True
     if a.data_location == b.data_location == outside:
         return digest_of_file(a, folders[0]) == digest_of_file(b, folders[1])
@@ -62,13 +62,9 @@ def _bare(tensor: onnx.TensorProto) -> bytes:
     return bytes(copy.SerializeToString(deterministic=True))
 
 
-def _entries(props: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
-    return {p.key: p.value for p in props}
-
-
 def properties(props: Iterable[onnx.StringStringEntryProto]) -> dict[str, str]:
-    """Entries of `metadata_props` as a dict: their order says nothing."""
-    return _entries(props)
+    """Entries of `metadata_props` or of external data as a dict: their order says nothing."""
+    return {p.key: p.value for p in props}
 
 
 def attribute_value(attr: onnx.AttributeProto) -> Any:

@@ -8,6 +8,7 @@ import onnx
 
 from onnxwright.compare.graph_diff import matched
 from onnxwright.compare.proto_graph import link_graph
+from onnxwright.ir.proto_graphs import subgraphs_of
 
 _MOST = 1 << 30  # bytes of external data that are read for it
 
@@ -72,10 +73,9 @@ def _rename(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     for node in graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                if len(inner.node) or len(inner.output):
-                    _inner(inner, names)
+        for inner in subgraphs_of(node):
+            if len(inner.node) or len(inner.output):
+                _inner(inner, names)
 
 
 def _inner(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:

@@ -18,7 +18,6 @@ from onnxwright.decompiler.guard import check_names, check_pieces, contents_of, 
 from onnxwright.decompiler.module_contents import Module, Options, Weights
 from onnxwright.decompiler.roundtrip_search import Proto, Trial, search, write
 from onnxwright.decompiler.sugar import Sugar, element_types
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import decompile as messages
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
@@ -96,10 +95,10 @@ def to_script(
     npz = Path(weights_file) if weights_file is not None else None
     if weights == "npz" and npz is None:
         advice = "name the file of arrays: `weights_file=`"
-        fail(messages.NoWeightsFile(value="'npz'", advice=advice, span=user_span()))
+        fail(messages.NoWeightsFile(value="'npz'", advice=advice))
     if weights not in ("inline", "npz", "external") and not callable(weights):
         advice = 'use "inline", "npz", "external" or a function of (name, array)'
-        fail(messages.NoWeightsFile(value=repr(weights), advice=advice, span=user_span()))
+        fail(messages.NoWeightsFile(value=repr(weights), advice=advice))
     if weights == "inline":
         _check_size(proto)
     found = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
@@ -131,8 +130,7 @@ def _limit(inline_constants: Any) -> int:
     if limit < 0:
         fail(BadModelArgument(
             argument=f"inline_constants={inline_constants!r}",
-            reason="it is not a number of elements", advice="give a number, True or False",
-            span=user_span(),
+            reason="it is not a number of elements", advice="give a number, True or False"
         ))  # fmt: skip
     return limit
 
@@ -148,7 +146,7 @@ def _check_size(proto: Proto) -> None:
         else:
             size += tensor.ByteSize()
     if size > INLINE_LIMIT:
-        fail(messages.WeightsTooLargeForText(size=f"{size / 1e9:.1f} GB", span=user_span()))
+        fail(messages.WeightsTooLargeForText(size=f"{size / 1e9:.1f} GB"))
 
 
 def _text(

@@ -19,6 +19,7 @@ from onnxwright.decompiler.rebuild import rebuild_pieces
 from onnxwright.decompiler.sugar import Sugar
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.collector import collector_paused
+from onnxwright.ir.proto_graphs import nodes_of, nodes_of_model
 
 Proto = onnx.ModelProto | onnx.FunctionProto
 # Compilations to find the nodes that do not come back; then nothing is sugared any more.
@@ -137,14 +138,9 @@ _UNREADABLE = (ValueError, TypeError, OSError, RecursionError, SyntaxError, Unsa
 def _constants(proto: Proto) -> Counter[bytes]:
     """What all Constant nodes hold; initializers are not looked at, they may be hollow."""
     found: Counter[bytes] = Counter()
-    functions = [proto] if isinstance(proto, onnx.FunctionProto) else [*proto.functions]
-    stack = [node for f in functions for node in f.node]
-    stack += [] if isinstance(proto, onnx.FunctionProto) else proto.graph.node
-    while stack:
-        node = stack.pop()
+    is_function = isinstance(proto, onnx.FunctionProto)
+    for node in nodes_of(proto.node) if is_function else nodes_of_model(proto):
         for attr in node.attribute:
-            for graph in (attr.g, *attr.graphs) if attr.type in _GRAPHS else ():
-                stack.extend(graph.node)
             if node.op_type == "Constant" and attr.type == onnx.AttributeProto.TENSOR:
                 if attr.t.data_type == onnx.TensorProto.STRING or attr.t.data_location:
                     continue  # never a number
@@ -153,6 +149,3 @@ def _constants(proto: Proto) -> Counter[bytes]:
                 except (ValueError, TypeError):
                     continue  # not readable: kept as it is
     return found
-
-
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

@@ -17,6 +17,7 @@ from onnxwright.compare.proto_graph import ProtoNode, ProtoValue
 from onnxwright.decompiler.attributes import tensor_array
 from onnxwright.decompiler.layout import flatten, listed, number, short_float
 from onnxwright.ir.model_inference import infer_model
+from onnxwright.ir.proto_graphs import graphs_in
 from onnxwright.operators import facts
 from onnxwright.opset.registry import InputParam, OpSignature
 from onnxwright.types.dtypes import DType
@@ -274,18 +275,12 @@ def element_types(model: onnx.ModelProto) -> dict[str, DType]:
     if inferred is None:
         return {}
     found: dict[str, set[int]] = {}
-    stack = [inferred.graph]
-    while stack:
-        graph = stack.pop()
+    for graph in (inferred.graph, *graphs_in(inferred.graph.node)):
         for info in (*graph.input, *graph.output, *graph.value_info):
             kind = info.type.tensor_type.elem_type
             if kind:
                 found.setdefault(info.name, set()).add(kind)
         for node in graph.node:
-            for attr in node.attribute:
-                if attr.HasField("g"):
-                    stack.append(attr.g)
-                stack.extend(attr.graphs)
             if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
                 found.setdefault(node.output[0], set()).add(node.attribute[0].t.data_type)
     return {name: DType(next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1}

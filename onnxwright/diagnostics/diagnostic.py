@@ -123,6 +123,20 @@ class Diagnostic:
         return traceback_lines(error)
 
 
+class Advised(Diagnostic):
+    """A message whose help depends on the place that raises it."""
+
+    help = "{advice}"
+    advice: str
+
+
+class Hinted(Diagnostic):
+    """As `Advised`, where the exporter and the operators call the advice a hint."""
+
+    help = "{hint}"
+    hint: str
+
+
 def _path(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 

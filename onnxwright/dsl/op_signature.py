@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx_ir as ir
+from onnx_ir.schemas import AttributeParameter, OpSignature, Parameter, TypeConstraintParam
 
 from onnxwright.types.annotations import AttributeSpec, ValueSpec
 from onnxwright.types.kinds import TensorType
 from onnxwright.types.signature import EMPTY, FunctionSignature, Param
-
-if TYPE_CHECKING:
-    from onnx_ir.schemas import AttributeParameter, OpSignature, Parameter, TypeConstraintParam
 
 
 def op_signature(signature: FunctionSignature, domain: str, name: str) -> OpSignature:
@@ -31,8 +29,6 @@ def op_signature(signature: FunctionSignature, domain: str, name: str) -> OpSign
         >>> [p.name for p in made.inputs], made.get("factor").default.value
         (['x'], 2.0)
     """
-    from onnx_ir.schemas import OpSignature, Parameter
-
     params = [_attribute(p) if p.is_attribute else _value(p) for p in signature.params]
     outputs = [
         Parameter(f"output_{number}", _constraint(str(number), spec), True, False)
@@ -42,8 +38,6 @@ def op_signature(signature: FunctionSignature, domain: str, name: str) -> OpSign
 
 
 def _value(param: Param) -> Parameter:
-    from onnx_ir.schemas import Parameter
-
     spec = param.spec if isinstance(param.spec, ValueSpec) else None
     optional = param.default is not EMPTY or (spec is not None and spec.optional)
     default: dict[str, Any] = {} if param.default is EMPTY else {"default": param.default}
@@ -52,8 +46,6 @@ def _value(param: Param) -> Parameter:
 
 
 def _attribute(param: Param) -> AttributeParameter:
-    from onnx_ir.schemas import AttributeParameter
-
     assert isinstance(param.spec, AttributeSpec)
     kind = ir.AttributeType[param.spec.kind.stored.value]
     default = None
@@ -65,8 +57,6 @@ def _attribute(param: Param) -> AttributeParameter:
 
 def _constraint(name: str, spec: ValueSpec | None) -> TypeConstraintParam:
     """What a value may be; anything where its annotation does not name element types."""
-    from onnx_ir.schemas import TypeConstraintParam
-
     types = spec.types if spec is not None else ()
     tensors = [t for t in types if isinstance(t, TensorType) and t.dtype is not None]
     label = f"T_{name}" if spec is None or spec.typevar is None else spec.typevar

@@ -9,7 +9,6 @@ import numpy as np
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.values import Array, onnx_dtype
-from onnxwright.eager.where import user_span
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import EagerTensorBase
 
@@ -95,4 +94,4 @@ def _refuse(value: Any) -> NoReturn:
     what = f"an object of type `{type(value).__name__}`"
     if isinstance(value, (list, tuple)):
         what = f"this {type(value).__name__}, which has no single shape and type,"
-    fail(messages.NotAnArray(what=what, span=user_span()))
+    fail(messages.NotAnArray(what=what))

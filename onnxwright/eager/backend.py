@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.span import Span
 from onnxwright.eager import custom, node_model, select, tensor
 from onnxwright.eager.arrays import as_array
@@ -16,7 +17,6 @@ from onnxwright.eager.ort.calls import FastCall
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.tensor import ConstantTensor, Tensor, WeakTensor, as_value, wrap
 from onnxwright.eager.values import Array, onnx_dtype, raw_value, type_of_value
-from onnxwright.eager.where import user_span
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
 from onnxwright.opset.opsets import Opset

@@ -8,10 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import onnx
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.arrays import as_array
@@ -19,12 +21,7 @@ from onnxwright.eager.control_flow import interpreter
 from onnxwright.eager.evaluators import Request
 from onnxwright.eager.ort import model_functions
 from onnxwright.eager.values import MapValue, SequenceValue, Value, raw_value
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
-
-if TYPE_CHECKING:
-    import onnx
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -154,10 +151,7 @@ def _add(implementation: Implementation, replace: bool) -> None:
         if entry is not None and not replace and entry.place != implementation.place:
             fail(
                 messages.ImplementedTwice(
-                    op=implementation.name,
-                    domain=implementation.domain,
-                    place=entry.place,
-                    span=user_span(),
+                    op=implementation.name, domain=implementation.domain, place=entry.place
                 )
             )
         versions[implementation.version] = implementation
@@ -214,8 +208,4 @@ def checked(who: str, op: Op, results: Any, outputs: int) -> Sequence[Value]:
             return results[:outputs]
         got = f"an object of type `{type(strange[0]).__name__}`"
         expected += " of arrays"
-    fail(
-        messages.WrongEvaluatorResult(
-            who=who, op=op.name, got=got, expected=expected, span=user_span()
-        )
-    )
+    fail(messages.WrongEvaluatorResult(who=who, op=op.name, got=got, expected=expected))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.eager.node_model import op_text
 from onnxwright.eager.values import Value, show_values
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 
 _NOISE = re.compile(

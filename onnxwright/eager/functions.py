@@ -20,7 +20,6 @@ from onnxwright.eager.arrays import as_array
 from onnxwright.eager.dispatch import own_list
 from onnxwright.eager.tensor import ConstantTensor, Tensor, constant, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value, type_of_value
-from onnxwright.eager.where import user_span
 from onnxwright.opset.attributes import OutOfRangeError, WrongTypeError, is_tensor_value, normalizer
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.literals import DEFAULT_DTYPE, is_number_like, plain_kind
@@ -200,7 +199,7 @@ class _Call:
     def _no_fit(self, reason: str) -> NoReturn:
         fail(
             messages.CallDoesNotFit(
-                function=self.name, reason=reason, signature=str(self.signature), span=user_span()
+                function=self.name, reason=reason, signature=str(self.signature)
             )
         )
 
@@ -317,12 +316,7 @@ class _Call:
     def _wrong(self, name: str, expected: str, got: str, advice: str) -> NoReturn:
         fail(
             messages.WrongArgumentType(
-                function=self.name,
-                parameter=name,
-                expected=expected,
-                got=got,
-                advice=advice,
-                span=user_span(),
+                function=self.name, parameter=name, expected=expected, got=got, advice=advice
             )
         )
 
@@ -376,11 +370,7 @@ class _Call:
             self._wrong_result(_show(value), expected)
 
     def _wrong_result(self, got: str, expected: str, advice: str = _RETURN_ADVICE) -> NoReturn:
-        fail(
-            messages.WrongResult(
-                function=self.name, got=got, expected=expected, advice=advice, span=user_span()
-            )
-        )
+        fail(messages.WrongResult(function=self.name, got=got, expected=expected, advice=advice))
 
 
 def _range_of(dtype: DType) -> tuple[int, int]:

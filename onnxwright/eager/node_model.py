@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import OpSignature
@@ -25,10 +27,6 @@ from onnxwright.types.kinds import (
     TensorType,
 )
 
-if TYPE_CHECKING:
-    import onnx
-
-
 # Every runtime this package supports reads it, and no operator needs a newer one.
 IR_VERSION = 10
 BODY_DOMAIN = "onnxwright.body"
@@ -40,8 +38,6 @@ def type_proto(kind: OnnxType | None) -> Any:
     Args:
         kind: the type; what is unknown in it is left out.
     """
-    import onnx
-
     proto = onnx.TypeProto()
     _fill_type(proto, kind)
     return proto
@@ -81,8 +77,6 @@ def attribute_proto(name: str, value: Any, kind: AttrKind | None = None) -> Any:
     Raises:
         TypeError: the value is not an attribute.
     """
-    import onnx
-
     if isinstance(value, onnx.AttributeProto):
         return value
     value = _plain(value)
@@ -125,8 +119,6 @@ def tensor_proto(array: np.ndarray[Any, Any], name: str = "") -> Any:
     Args:
         name: the tensor's name.
     """
-    from onnx import numpy_helper
-
     if array.dtype.kind in "US":
         array = array.astype(object)
     return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
@@ -182,8 +174,6 @@ def node_proto(
     Returns:
         The `onnx.NodeProto`.
     """
-    import onnx
-
     node = onnx.NodeProto(op_type=op_type, domain=domain)
     node.input.extend(f"i{n}" if is_present else "" for n, is_present in enumerate(present))
     node.output.extend(f"o{n}" for n in range(outputs))
@@ -212,8 +202,6 @@ def one_node_model(
     Returns:
         The `onnx.ModelProto`.
     """
-    import onnx
-
     model = onnx.ModelProto(ir_version=IR_VERSION, producer_name="onnxwright")
     graph = model.graph
     graph.name = node.op_type
@@ -244,8 +232,6 @@ def function_body(
     Returns:
         The `onnx.FunctionProto`; None where onnx gives none for this call.
     """
-    import onnx
-
     schema: Any = signature.schema
     function = onnx.FunctionProto()
     if schema.has_function:
@@ -284,8 +270,6 @@ def body_model(
     Returns:
         The `onnx.ModelProto`.
     """
-    import onnx
-
     local = onnx.FunctionProto()
     local.CopyFrom(function)
     local.domain = BODY_DOMAIN
@@ -308,8 +292,6 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
     ((name, value),) = attributes.items() if len(attributes) == 1 else ((None, None),)
     if name == "value":
         if hasattr(value, "SerializeToString"):
-            from onnx import numpy_helper
-
             array: np.ndarray[Any, Any] = numpy_helper.to_array(cast(Any, value))
             return array.astype(object) if array.dtype.kind in "SU" else array
         held = getattr(value, "value", value)
@@ -327,8 +309,6 @@ def constant_array(attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None
 
 def _dense(sparse: Any) -> np.ndarray[Any, Any]:
     """A SparseTensorProto as an array; its indices are linear, or one row for each element."""
-    from onnx import numpy_helper
-
     values = numpy_helper.to_array(sparse.values)
     indices = numpy_helper.to_array(sparse.indices)
     dense: np.ndarray[Any, Any] = np.zeros(tuple(sparse.dims), values.dtype)

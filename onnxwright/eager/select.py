@@ -16,7 +16,6 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.evaluators import Evaluator
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.reference import ReferenceEvaluator
-from onnxwright.eager.where import user_span
 from onnxwright.opset.opsets import DEFAULT_OPSET_VERSION, Opset
 
 _NAMED: dict[str, Evaluator] = {}
@@ -92,7 +91,7 @@ def find_evaluator(which: Any) -> Evaluator:
             name = _NAMED.setdefault(which, _MAKERS[which]())
         if name is not None:
             return name
-        fail(messages.UnknownEvaluator(what=repr(which), span=user_span()))
+        fail(messages.UnknownEvaluator(what=repr(which)))
     if not isinstance(which, type) and callable(getattr(which, "run_op", None)):
         chosen: Evaluator = which
         return chosen
@@ -101,7 +100,7 @@ def find_evaluator(which: Any) -> Evaluator:
         if isinstance(which, type)
         else (f"an object of type `{type(which).__name__}`")
     )
-    fail(messages.UnknownEvaluator(what=what, span=user_span()))
+    fail(messages.UnknownEvaluator(what=what))
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_names, user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.catalogue.numpy_functions import WrittenElsewhere
 from onnxwright.diagnostics.diagnostic import Label, fail
 from onnxwright.eager.arrays import as_array, numpy_dtype
 from onnxwright.eager.values import Array, MapValue, SequenceValue, onnx_dtype, show_value
-from onnxwright.eager.where import user_names, user_span
 from onnxwright.semantics.backend import Backend
 from onnxwright.semantics.numpy_functions.table import FUNCTIONS
 from onnxwright.semantics.shared_memory import as_views
@@ -170,20 +170,13 @@ class Tensor(ValueOperators, EagerTensorBase):
     def _not_one(self, expected: str, advice: str) -> NoReturn:
         fail(
             messages.NotOneNumber(
-                kind=f"a tensor {show_value(self.value)}",
-                use=expected,
-                advice=advice,
-                span=user_span(),
+                kind=f"a tensor {show_value(self.value)}", use=expected, advice=advice
             )
         )
 
     def __bool__(self) -> bool:
         if self.value.size != 1:
-            fail(
-                messages.TruthOfManyElements(
-                    kind=show_value(self.value), size=self.value.size, span=user_span()
-                )
-            )
+            fail(messages.TruthOfManyElements(kind=show_value(self.value), size=self.value.size))
         return bool(self._only())
 
     def __index__(self) -> int:
@@ -209,12 +202,12 @@ class Tensor(ValueOperators, EagerTensorBase):
 
     def __len__(self) -> int:
         if self.value.ndim == 0:
-            fail(messages.ScalarHasNoAxis(verb="measure", span=user_span()))
+            fail(messages.ScalarHasNoAxis(verb="measure"))
         return int(self.value.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.value.ndim == 0:
-            fail(messages.ScalarHasNoAxis(verb="iterate over", span=user_span()))
+            fail(messages.ScalarHasNoAxis(verb="iterate over"))
         # Each row when it is asked for: the loop may write into this tensor.
         rows = range(len(self.value))
         return (as_views(wrap(np.asarray(self.value[n])), self, n) for n in rows)

@@ -21,7 +21,6 @@ from typing import Any, BinaryIO, TypeAlias
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir import saving
@@ -195,11 +194,8 @@ def save(
     if not (place is None or isinstance(place, (bool, str))) or place == "":
         fail(BadModelArgument(
             argument=f"external_data={external_data!r}", reason="it does not say where weights go",
-            advice="give True, False, None or the name of a file", span=user_span(),
+            advice="give True, False, None or the name of a file"
         ))  # fmt: skip
     # A model that was read here is not used by anybody else.
     still_read = isinstance(model, ir.Model) or kind_of(model) is not None
     return saving.save(opened(model), path, external_data=external_data, still_read=still_read)
-
-
-__all__ = ["Model", "is_model", "load", "opened", "returned", "save"]

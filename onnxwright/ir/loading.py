@@ -219,7 +219,7 @@ def open_ir_model(source: Any, *, schemas: bool = False) -> Any:
     except Exception as error:  # noqa: BLE001 - onnx_ir raises many kinds
         unreadable("the model", f"onnx_ir cannot read it: {first_line(error)}", error)
     if types:
-        from onnxwright.ir.map_types import give_types
+        from onnxwright.ir.other_types import give_types
 
         give_types(model, types)
     if opened.path is not None:
@@ -367,7 +367,7 @@ def not_a_model(source: object, parts: Parts = "refused") -> NoReturn:
         advice = "a function or a graph is only a part of a model: give the model that has it"
     else:
         advice = how_to_get_a_model(source)
-    fail(messages.NotAModel(what=_words(source), advice=advice, span=user_span()))
+    fail(messages.NotAModel(what=_words(source), advice=advice))
 
 
 def is_ir(source: Any) -> bool:
@@ -419,21 +419,3 @@ def _words(source: object) -> str:
     """What was given instead of a model, cut short."""
     shown = clean(repr(source)) if isinstance(source, (int, float, bool)) else ""
     return f"{shown or 'a value'} of type `{type(source).__name__}`"
-
-
-__all__ = [
-    "Opened",
-    "Parts",
-    "checked",
-    "checked_external",
-    "checked_for_runtime",
-    "checked_value",
-    "held_by",
-    "is_ir",
-    "is_source",
-    "not_a_model",
-    "open_ir_function",
-    "open_ir_model",
-    "open_light",
-    "open_model",
-]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import onnx
 
-from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.ir.proto_graphs import nodes_of, nodes_of_model
 from onnxwright.ir.validation.nodes import is_sound, versions_of
 from onnxwright.ir.vector_lengths import follows_too_much
 from onnxwright.operators import facts
@@ -40,7 +38,7 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
     """
     data_prop = data_prop and not follows_too_much(model)
     invalid = _invalid(model)
-    if not invalid and not any(_reads_types(node) for node in _all_nodes(model)):
+    if not invalid and not any(_reads_types(node) for node in nodes_of_model(model)):
         return _inferred(model, data_prop)
     proto = onnx.ModelProto()
     proto.CopyFrom(model)
@@ -49,7 +47,7 @@ def infer_model(model: onnx.ModelProto, *, data_prop: bool = False) -> onnx.Mode
     while inferred is not None and _show(proto.graph, inferred.graph, frozenset()):
         inferred = _inferred(proto, data_prop)
     if inferred is not None:
-        for node in _all_nodes(inferred):
+        for node in nodes_of_model(inferred):
             node.domain = node.domain.removeprefix(_INVALID).removeprefix(_HIDDEN)
         for owner in (inferred, *inferred.functions):
             kept = [o for o in owner.opset_import if not o.domain.startswith(_HIDDEN)]
@@ -63,12 +61,6 @@ def _inferred(model: onnx.ModelProto, data_prop: bool) -> onnx.ModelProto | None
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
     except Exception:  # noqa: BLE001 - whatever inference raises, types are not known
         return None
-
-
-def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    yield from nodes_of(model.graph.node)
-    for function in model.functions:
-        yield from nodes_of(function.node)
 
 
 def _reads_types(node: onnx.NodeProto) -> bool:
@@ -93,7 +85,7 @@ def _invalid(model: onnx.ModelProto) -> set[int]:
 def _hide(model: onnx.ModelProto, invalid: set[int]) -> None:
     """Give nodes that inference may not be asked about a domain that it does not know."""
     domains: dict[str, None] = {}
-    for place, node in enumerate(_all_nodes(model)):
+    for place, node in enumerate(nodes_of_model(model)):
         if place in invalid or _reads_types(node):
             node.domain = (_INVALID if place in invalid else _HIDDEN) + node.domain
             domains[node.domain] = None

@@ -17,9 +17,9 @@ import onnx
 from onnx import numpy_helper
 
 from onnxwright.ir.other_types import holds_map, without_maps
+from onnxwright.ir.proto_graphs import graphs_in, nodes_of
 from onnxwright.ir.validation import Damage
 from onnxwright.ir.validation.damage import quoted
-from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.operators.contrib import RUNTIME
 from onnxwright.types.dtypes import DType
 
@@ -50,7 +50,7 @@ def plain_form(
     owners = (model, *model.functions)
     named = any(o.domain == "ai.onnx" for owner in owners for o in owner.opset_import)
     bodies = [n for body in (model.graph, *model.functions) for n in body.node]
-    graphs = list(_graphs(model.graph, bodies))
+    graphs = [model.graph, *graphs_in(bodies)]
     negative = any(True for part in (*graphs, *model.functions) for _ in _negative_dims(part))
     sparse = any(True for _ in _sparse_constants(model))
     if not (named or negative or sparse or _lacks_runtime(model)) and not any(
@@ -72,10 +72,11 @@ def plain_form(
         del node.attribute[:]
         node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=held)
     bodies = [n for body in (plain.graph, *plain.functions) for n in body.node]
-    for part in (*_graphs(plain.graph, bodies), *plain.functions):
+    graphs = [plain.graph, *graphs_in(bodies)]
+    for part in (*graphs, *plain.functions):
         for dim in _negative_dims(part):
             dim.ClearField("dim_value")
-    for graph in _graphs(plain.graph, bodies):
+    for graph in graphs:
         if types is not None:
             types.update(without_maps(graph))
         for held in graph.sparse_initializer:
@@ -90,17 +91,6 @@ def _lacks_runtime(model: onnx.ModelProto) -> bool:
     if any(entry.domain == RUNTIME for entry in model.opset_import):
         return False
     return any(node.domain == RUNTIME for node in nodes_of(model.graph.node))
-
-
-def _graphs(main: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
-    """The main graph, and the graphs of nodes in any depth."""
-    yield main
-    waiting = list(nodes)
-    while waiting:
-        for attr in waiting.pop().attribute:
-            for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                yield graph
-                waiting.extend(graph.node)
 
 
 def _negative_dims(

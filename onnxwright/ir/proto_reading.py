@@ -245,6 +245,3 @@ def _field(proto: Any, name: str) -> Any:
 
 def _entries(props: Any) -> dict[str, str] | None:
     return {entry.key: entry.value for entry in props} if props else None
-
-
-__all__ = ["model_from_proto"]

@@ -41,7 +41,7 @@ def raise_damage(damage: Damage) -> NoReturn:
         ModelError: always.
     """
     kind = _MESSAGES[damage.kind]
-    fail(kind(where=damage.where, what=damage.what, advice=damage.advice, span=user_span()))
+    fail(kind(where=damage.where, what=damage.what, advice=damage.advice))
 
 
 def parsed(data: bytes, label: str, form: str = "protobuf") -> onnx.ModelProto:

@@ -123,6 +123,3 @@ def shorten(table: dict[Any, Any], size: int, pinned: set[ir.Value]) -> None:
         if key in pinned or (isinstance(held, tuple) and held and held[0] in pinned):
             kept.append((key, held))
     table.update(reversed(kept))
-
-
-__all__ = ["Checkpoint", "KnownValues", "Scope", "ValueInfo", "shorten"]

@@ -131,8 +131,7 @@ def _check_unread(name: str, path: Path, tensors: Sequence[Any]) -> None:
     if os.path.realpath(path) in read:
         fail(BadModelArgument(
             argument=f"external_data={name!r}", reason="the model reads its weights from this file",
-            advice="give another name; with None, weights stay in files of the folder",
-            span=user_span(),
+            advice="give another name; with None, weights stay in files of the folder"
         ))  # fmt: skip
 
 

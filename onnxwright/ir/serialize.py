@@ -15,13 +15,13 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.loading import InvalidModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.unicode_text import unicode_checked
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.adapters import OtherType, SharedShape, type_proto
-from onnxwright.ir.map_types import values_of_model
+from onnxwright.ir.other_types import values_of_model
+from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.ir.stored import holds_nothing, notes_of, props_of
 from onnxwright.ir.tensor_protos import add_metadata, fill_array, fill_tensor
 from onnxwright.ir.text import clean
@@ -90,9 +90,8 @@ def _write_types(graph: onnx.GraphProto, types: Mapping[str, OtherType]) -> None
         if info.name in types:
             info.type.CopyFrom(type_proto(types[info.name].kind))
     for node in graph.node:
-        for attr in node.attribute:
-            for body in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                _write_types(body, types)
+        for body in subgraphs_of(node):
+            _write_types(body, types)
 
 
 def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
@@ -112,7 +111,6 @@ def _raise_unwritable(error: ir.serde.SerdeError) -> NoReturn:
             where=clean(place[:_LONGEST]),
             what=f"it cannot be written: {clean(str(reason))}",
             advice="give the attribute or tensor a value of its type",
-            span=user_span(),
         )
     )
 

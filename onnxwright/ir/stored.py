@@ -51,6 +51,3 @@ def holds_nothing(item: Any) -> bool:
     # Where onnx_ir has no fields of these names, nothing is sure.
     stores = getattr(item, "_metadata", item) or getattr(item, "_metadata_props", item)
     return not (stores or item.doc_string)
-
-
-__all__ = ["holds_nothing", "notes_of", "props_of"]

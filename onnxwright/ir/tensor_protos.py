@@ -67,6 +67,3 @@ def _plain_number(dtype: np.dtype[Any]) -> int | None:
     """The number of an element type whose arrays are written as they lie in memory."""
     is_plain = dtype.kind in "biufc" and dtype.isnative and sys.byteorder == "little"
     return int(DType.from_numpy(dtype)) if is_plain else None
-
-
-__all__ = ["add_metadata", "fill_array", "fill_tensor"]

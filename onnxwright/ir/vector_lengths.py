@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import onnx
 
+from onnxwright.ir.proto_graphs import subgraphs_of
+
 # All vectors of a model together; each element takes inference some 100 bytes.
 MOST_ELEMENTS = 1_000_000
 _RANK = 16  # of a tensor whose rank is not known
@@ -90,12 +92,9 @@ class _Lengths:
     def _nodes(self, nodes: Sequence[onnx.NodeProto], known: dict[str, _Known]) -> None:
         for node in nodes:
             made: list[_Known] = []
-            for attr in node.attribute:
-                for body in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                    results = self._graph(body, known)
-                    made = [
-                        _either(pair) for pair in zip_longest(made, results, fillvalue=_NOTHING)
-                    ]
+            for body in subgraphs_of(node):
+                results = self._graph(body, known)
+                made = [_either(pair) for pair in zip_longest(made, results, fillvalue=_NOTHING)]
             lengths = [known.get(name, _NOTHING) for name in node.input]
             function = self.functions.get((node.domain, node.op_type, node.overload))
             if function is not None:

@@ -11,8 +11,7 @@ import onnx_ir as ir
 from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.door import Model, opened, returned
-from onnxwright.ir.function_names import rename_clashing
-from onnxwright.ir.names import Namer
+from onnxwright.ir.names import Namer, rename_clashing
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.model_tools.values import by_name, find, listed, rename_value
 from onnxwright.opset import registry

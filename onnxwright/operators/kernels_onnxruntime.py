@@ -160,5 +160,3 @@ MISSING: dict[str, dict[int, dict[str, str]]] = {
     "Unique": {11: {"T": "BOOL UINT8 INT16 UINT16 INT32 UINT32 UINT64"}},
     "Where": {9: {"T": "BFLOAT16 BOOL INT16 UINT16 UINT64"}},
 }
-
-__all__ = ["MISSING", "OPSETS", "RUNTIME"]

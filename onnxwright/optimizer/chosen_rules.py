@@ -113,7 +113,7 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     """
     if given not in known:
         fail(messages.BadOptimizerOption(
-            name=name, value=repr(given), expected=", ".join(map(repr, known)), span=user_span(),
+            name=name, value=repr(given), expected=", ".join(map(repr, known))
         ))  # fmt: skip
     return given
 
@@ -128,7 +128,7 @@ def _name(option: str, given: str, known: Sequence[str]) -> str:
             name=option, value=repr(given),
             expected="the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list "
             "them",
-            suggestion=" or ".join(f"`{n}`" for n in near) or None, span=user_span(),
+            suggestion=" or ".join(f"`{n}`" for n in near) or None
         ))  # fmt: skip
     return given
 
@@ -140,8 +140,7 @@ def _rule(given: Any, known: Mapping[str, Rule], option: str) -> Rule:
     if not isinstance(given, Rule):
         fail(messages.BadOptimizerOption(
             name=option, value=f"an object of type {type(given).__name__}",
-            expected="rules made with `ow.rule`, or names of rules of the library",
-            span=user_span(),
+            expected="rules made with `ow.rule`, or names of rules of the library"
         ))  # fmt: skip
     given.check()
     return given

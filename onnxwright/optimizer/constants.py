@@ -1,4 +1,4 @@
-"""The values of constants in a finished graph: fixed initializers and Constant nodes."""
+"""Constants in a finished graph, fixed initializers and Constant nodes, and what they hold."""
 
 from __future__ import annotations
 
@@ -120,3 +120,24 @@ def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> 
     number = float(array.astype(np.float64).item())
     near = abs(number - wanted) <= tolerance * abs(wanted)
     return number == wanted or (near and math.isfinite(wanted))
+
+
+def number(value: Any) -> float | None:
+    """The number that a constant of one element holds.
+
+    Args:
+        value: a value of the graph being built, or None.
+
+    Returns:
+        The number; None where it is not known, or there are several.
+    """
+    array = None if value is None else value.constant
+    return None if array is None or array.size != 1 else float(array.reshape(()).item())
+
+
+def numbers(value: Any) -> list[int] | None:
+    """The integers that a constant vector holds, None where they are not known."""
+    array = None if value is None else value.constant
+    if array is None or array.dtype.kind not in "iu":
+        return None
+    return [int(n) for n in array.reshape(-1)]

@@ -24,8 +24,8 @@ from onnxwright.optimizer.rewriter import Attempt, Replaced, Rewriter
 from onnxwright.optimizer.screening import Operator
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.carrying import meet
+from onnxwright.tracing.node_appender import is_same_attribute
 from onnxwright.tracing.replay import Replay
-from onnxwright.tracing.standing import is_same_attribute
 
 # How many nodes after a change rules are tried: more than the depth of any pattern of the library,
 # and what replacements look at before it.
@@ -345,6 +345,3 @@ def _present(node: ir.Node) -> list[ir.Value | None]:
     while inputs and inputs[-1] is None:
         inputs.pop()
     return inputs
-
-
-__all__ = ["REACH", "Driver"]

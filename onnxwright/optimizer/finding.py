@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
@@ -38,26 +38,14 @@ class Found:
 
 
 @dataclass(frozen=True)
-class NearMiss:
+class NearMiss(Near):
     """A place of a model where a pattern almost lies.
 
     Fields:
         root: the node that was tried as its root.
-        matched: how many of the pattern's nodes matched.
-        expected: the part of the pattern that did not.
-        line: its line in the pattern function.
-        node: the model's node there.
-        reason: why it does not match.
-        pairs: the parts of the pattern that matched, as text, each with the model's node.
     """
 
-    root: ir.Node
-    matched: int
-    expected: str
-    line: int | None
-    node: ir.Node | None
-    reason: str
-    pairs: tuple[tuple[str, ir.Node], ...] = ()
+    root: ir.Node = field(kw_only=True)
 
     def __str__(self) -> str:
         at = "" if self.node is None else f" at `{_shown(self.node)}`"
@@ -167,6 +155,4 @@ def _found(match: Match) -> Found:
 
 
 def _near(root: ir.Node, near: Near) -> NearMiss:
-    return NearMiss(
-        root, near.matched, near.expected, near.line, near.node, near.reason, near.pairs
-    )
+    return NearMiss(**vars(near), root=root)

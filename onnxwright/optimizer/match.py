@@ -60,7 +60,7 @@ class Match:
         return [self.nodes[r] for r in self.pattern.roots]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Near:
     """The place where a pattern almost lay.
 

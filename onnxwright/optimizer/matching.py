@@ -373,6 +373,3 @@ def _reader(value: Any) -> ir.Node | None:
             return producer
         return next((use.node for use in value.uses()), None)
     return None
-
-
-__all__ = ["Matcher"]

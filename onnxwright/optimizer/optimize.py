@@ -12,7 +12,6 @@ import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedFunctionsPass, RemoveUnusedNodesPass
 
 from onnxwright.builder.replay_model import Replayed, ReplayOptions, replayed
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.collector import collector_paused
@@ -22,8 +21,13 @@ from onnxwright.optimizer.chosen_rules import choice, listed, selected
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT, fold_constants
 from onnxwright.optimizer.driver import Driver
 from onnxwright.optimizer.fusing import fuse
-from onnxwright.optimizer.input_initializers import constant_initializers
-from onnxwright.optimizer.leftovers import Leftovers, as_constants, drop_domains, fit_ir_version
+from onnxwright.optimizer.leftovers import (
+    Leftovers,
+    as_constants,
+    constant_initializers,
+    drop_domains,
+    fit_ir_version,
+)
 from onnxwright.optimizer.norm_folding import fold_norms
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
 from onnxwright.optimizer.rewriter import Rewriter
@@ -249,7 +253,7 @@ def _verify(
             "no rule was used: give inputs with `verify=[...]` that the model is made for"
         )  # fmt: skip
         fail(messages.OptimizedModelDiffers(
-            difference=found.difference, advice=advice, span=user_span()
+            difference=found.difference, advice=advice
         ))  # fmt: skip
 
 
@@ -342,6 +346,7 @@ def _fold_exactly(b: TracingBackend) -> None:
 
 
 def add_functions(model: ir.Model, rewriter: Rewriter) -> None:
+    """Give a model the functions that replacements call."""
     for key, function in rewriter.functions.items():
         if key not in model.functions:
             model.functions[key] = function
@@ -372,6 +377,3 @@ def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Functi
     if callable(inline):
         return inline
     return lambda _: bool(inline)
-
-
-__all__ = ["optimize", "rewritten_by"]

@@ -353,21 +353,3 @@ def _line() -> int | None:
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
     return None if frame is None else frame.f_lineno
-
-
-__all__ = [
-    "Attr",
-    "AttributeVariable",
-    "Attrs",
-    "Computed",
-    "Const",
-    "Literal",
-    "Output",
-    "PatternError",
-    "PatternNode",
-    "PatternOps",
-    "PatternValue",
-    "Rest",
-    "RestOfAttributes",
-    "Variable",
-]

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.optimizer.pattern_nodes import (
@@ -35,7 +34,7 @@ MOST_COMMUTATIVE = 6
 
 def _fail(rule: str, reason: str) -> NoReturn:
     shown = reason.replace("{", "(").replace("}", ")")
-    fail(messages.NotAPattern(rule=rule, reason=shown, span=user_span()))
+    fail(messages.NotAPattern(rule=rule, reason=shown))
 
 
 class Pattern:
@@ -60,7 +59,7 @@ class Pattern:
         commutative = sum(_has_two_orders(n) for n in self.nodes)
         if commutative > MOST_COMMUTATIVE:
             fail(messages.TooManyOrders(
-                rule=name, count=commutative, most=MOST_COMMUTATIVE, span=user_span()
+                rule=name, count=commutative, most=MOST_COMMUTATIVE
             ))  # fmt: skip
         for other in self.roots[1:]:
             if not _variables(other):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import OnnxwrightError
@@ -293,8 +292,7 @@ class Attempt:
         wanted = len(self.match.pattern.results)
         if len(values) != wanted:
             fail(messages.WrongResults(
-                rule=self.rule.name, returned=_counted(len(values)), expected=_counted(wanted),
-                span=user_span(),
+                rule=self.rule.name, returned=_counted(len(values)), expected=_counted(wanted)
             ))  # fmt: skip
         if any(v is None for v in values):
             return None
@@ -318,8 +316,7 @@ class Attempt:
     def raise_failed(self, reason: str) -> NoReturn:
         """Say that the replacement raised an error, and where it was used."""
         fail(messages.ReplacementFailed(
-            rule=self.rule.name, node=_shown(self.match.roots[0]), reason=_plain(reason),
-            span=user_span(),
+            rule=self.rule.name, node=_shown(self.match.roots[0]), reason=_plain(reason)
         ))  # fmt: skip
 
     def _declined(self, reason: str) -> None:
@@ -445,6 +442,3 @@ ORIGINS = "onnxwright.origins"
 
 def _attributes(node: ir.Node) -> dict[str, Any]:
     return {a.name: None if a.is_ref() else a.value for a in node.attributes.values()}
-
-
-__all__ = ["ORIGINS", "Attempt", "Replaced", "Rewriter"]

@@ -8,7 +8,6 @@ from typing import Any, overload
 
 from typing_extensions import TypedDict, Unpack
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import rules as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.optimizer.patterns import Pattern
@@ -59,8 +58,7 @@ class Rule:
     ) -> None:
         if level not in LEVELS:
             fail(messages.BadOptimizerOption(
-                name="level", value=repr(level), expected=" or ".join(map(repr, LEVELS)),
-                span=user_span(),
+                name="level", value=repr(level), expected=" or ".join(map(repr, LEVELS))
             ))  # fmt: skip
         self.name = name or str(getattr(function, "__name__", repr(function)))
         self.doc = inspect.getdoc(function) or ""
@@ -115,7 +113,7 @@ class Rule:
             if p.name not in known and p.name != "match":
                 fail(messages.BadReplacement(
                     rule=self.name, reason=f"no pattern binds `{p.name}`",
-                    parameters=", ".join(sorted(known)), span=user_span(),
+                    parameters=", ".join(sorted(known))
                 ))  # fmt: skip
         self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
         place = next((n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
@@ -133,7 +131,7 @@ class Rule:
         if self.replacement is None and not self.functions and not isinstance(self, FunctionRule):
             fail(messages.BadReplacement(
                 rule=self.name, reason="there is none: give it one with `.to`",
-                parameters=", ".join(self.patterns[0].parameters), span=user_span(),
+                parameters=", ".join(self.patterns[0].parameters)
             ))  # fmt: skip
 
     def replace(self, op: Any, bound: dict[str, Any]) -> Any:
@@ -244,7 +242,7 @@ class _RuleMaker:
         if unknown:
             fail(messages.BadOptimizerOption(
                 name="rule", value=f"given `{unknown[0]}=`",
-                expected=", ".join(f"`{n}=`" for n in _OPTIONS), span=user_span(),
+                expected=", ".join(f"`{n}=`" for n in _OPTIONS)
             ))  # fmt: skip
         if function is not None:
             return Rule(function, **options)

@@ -366,6 +366,3 @@ def _may_be(p: Any, value: ir.Value | None) -> bool:
             return p.optional
         return p.constant is None or p.constant is (tensor_of(value) is not None)
     return value is None
-
-
-__all__ = ["Entry", "Operator", "PatternIndex", "may_lie", "pattern_index"]

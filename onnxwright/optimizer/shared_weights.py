@@ -193,6 +193,3 @@ def _is_uniform(value: ir.Value) -> bool:
         if bytes(piece) != first * (len(piece) // width):
             return False
     return True
-
-
-__all__ = ["share_weights"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from onnxwright.diagnostics.shown_text import text_table
 from onnxwright.diagnostics.text import clean
 
 _MOST = 4  # operators that one cell names
@@ -123,20 +124,15 @@ def table(steps: Iterable[Step], nodes: tuple[int, int]) -> str:
     Returns:
         The text.
     """
-    rows = [("rule or pass", "times", "before", "after", "which nodes")]
+    head = ("rule or pass", "times", "before", "after", "which nodes")
+    rows = []
     for step in merged(steps):
         more = f" (and {step.forms} other forms)" if step.forms > 1 else ""
         more = " (and another form)" if step.forms == 1 else more
         which = clean(step.operators + more)
         rows.append((clean(step.name), str(step.times), str(step.before), str(step.after), which))
     rows.append(("the model", "", str(nodes[0]), str(nodes[1]), "all nodes"))
-    widths = [max(len(row[n]) for row in rows) for n in range(4)]
-    lines = [
-        "  ".join([
-            row[0].ljust(widths[0]), *(row[n].rjust(widths[n]) for n in (1, 2, 3)), row[4]
-        ]).rstrip()
-        for row in rows
-    ]  # fmt: skip
+    lines = text_table(head, rows, right=head[1:4]).split("\n")
     rule = "-" * max(map(len, lines))
     return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 

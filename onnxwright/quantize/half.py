@@ -9,7 +9,6 @@ from typing import Any
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import quantize as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.shown_text import ShownText
@@ -197,5 +196,5 @@ def _exact_reason(
 
 def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
-        name=name, value=repr(value), advice=advice, span=user_span()
+        name=name, value=repr(value), advice=advice
     ))  # fmt: skip

@@ -14,6 +14,7 @@ from onnxwright.eager import CompiledModel
 from onnxwright.ir.model_inference import infer_model
 from onnxwright.ir.model_protos import located_proto
 from onnxwright.ir.nested import all_graphs, all_nodes, subgraphs
+from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.ir.saving import read_tensor
 from onnxwright.quantize.half_types import FLOAT, is_float
 
@@ -44,8 +45,7 @@ def _read_types(graph: ir.Graph, proto: onnx.GraphProto) -> None:
         if value.type is None and info is not None and info.type.WhichOneof("value"):
             value.type = ir.serde.deserialize_type_proto_for_type(info.type)
     for node, other in zip(graph, proto.node, strict=False):
-        inner = [g for a in other.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
-        for body, body_proto in zip(subgraphs(node), inner, strict=False):
+        for body, body_proto in zip(subgraphs(node), subgraphs_of(other), strict=False):
             _read_types(body, body_proto)
     for value in graph.initializers.values():
         if value.const_value is not None:

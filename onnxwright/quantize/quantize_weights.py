@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import quantize as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.names import Namer
@@ -354,5 +353,5 @@ def _options(
 
 def _refuse(name: str, value: object, advice: str) -> None:
     fail(messages.BadQuantizeOption(
-        name=name, value=repr(value), advice=advice, span=user_span()
+        name=name, value=repr(value), advice=advice
     ))  # fmt: skip

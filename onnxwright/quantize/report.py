@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from onnxwright.diagnostics.shown_text import ShownText
+from onnxwright.diagnostics.shown_text import ShownText, text_table
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,7 @@ class QuantizeReport(ShownText):
             lines.append(f"opset {self.opset[0]} -> {self.opset[1]}")
         if self.weights:
             head = ("weight", "shape", "bits", "block", "bytes", "error", "read by")
-            rows: list[tuple[str, ...]] = [head]
-            rows += [_row(weight) for weight in self.weights]
-            widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
-            lines += [
-                "  ".join([*(t.ljust(w) for t, w in zip(row, widths, strict=False)), row[-1]])
-                for row in rows
-            ]
+            lines.append(text_table(head, map(_row, self.weights)))
         both = [weight for weight in self.weights if weight.floats_for]
         if both:
             lines.append("stored as floats, too")

@@ -14,7 +14,6 @@ from typing import Any, NoReturn, TypeAlias
 import ml_dtypes
 import numpy as np
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import quantize as messages
 from onnxwright.diagnostics.diagnostic import fail
 
@@ -304,4 +303,4 @@ def _kind(value: Any) -> str:
 
 
 def _refuse(name: str, expected: str, got: str) -> NoReturn:
-    fail(messages.BadQuantization(name=name, expected=expected, got=got, span=user_span()))
+    fail(messages.BadQuantization(name=name, expected=expected, got=got))

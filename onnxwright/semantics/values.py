@@ -28,26 +28,23 @@ def _operand(x: object) -> bool:
     return isinstance(x, (list, tuple)) and all(_operand(item) for item in x)
 
 
-def _forward(name: str) -> Callable[[Any, object], Any]:
+def _operator(name: str, *, reflected: bool = False) -> Callable[[Any, object], Any]:
+    """The method of a binary operator, for values on its left or on its right."""
+
     def apply(self: Any, other: object) -> Any:
         if not _operand(other):
             return NotImplemented
-        return arithmetic.binary(self._backend(), name, self, other)
+        sides = (other, self) if reflected else (self, other)
+        return arithmetic.binary(self._backend(), name, *sides)
 
-    apply.__name__ = f"__{name.strip('_')}__"
-    apply.__doc__ = f"`self {SYMBOLS[name]} other`, as `semantics.arithmetic` defines it."
+    apply.__name__ = f"__{'r' if reflected else ''}{name.strip('_')}__"
+    words = f"other {SYMBOLS[name]} self" if reflected else f"self {SYMBOLS[name]} other"
+    apply.__doc__ = f"`{words}`, as `semantics.arithmetic` defines it."
     return apply
 
 
-def _reflected(name: str) -> Callable[[Any, object], Any]:
-    def apply(self: Any, other: object) -> Any:
-        if not _operand(other):
-            return NotImplemented
-        return arithmetic.binary(self._backend(), name, other, self)
-
-    apply.__name__ = f"__r{name.strip('_')}__"
-    apply.__doc__ = f"`other {SYMBOLS[name]} self`, as `semantics.arithmetic` defines it."
-    return apply
+def _both(name: str) -> tuple[Callable[[Any, object], Any], Callable[[Any, object], Any]]:
+    return _operator(name), _operator(name, reflected=True)
 
 
 class ValueOperators(ArrayMethods, BackendValue):
@@ -59,21 +56,21 @@ class ValueOperators(ArrayMethods, BackendValue):
     def _backend(self) -> Backend[Any]:
         raise AssertionError(f"{type(self).__name__} does not say which backend it belongs to")
 
-    __add__, __radd__ = _forward("add"), _reflected("add")
-    __sub__, __rsub__ = _forward("sub"), _reflected("sub")
-    __mul__, __rmul__ = _forward("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _forward("truediv"), _reflected("truediv")
-    __floordiv__, __rfloordiv__ = _forward("floordiv"), _reflected("floordiv")
-    __mod__, __rmod__ = _forward("mod"), _reflected("mod")
-    __pow__, __rpow__ = _forward("pow"), _reflected("pow")
-    __matmul__, __rmatmul__ = _forward("matmul"), _reflected("matmul")
-    __and__, __rand__ = _forward("and_"), _reflected("and_")
-    __or__, __ror__ = _forward("or_"), _reflected("or_")
-    __xor__, __rxor__ = _forward("xor"), _reflected("xor")
-    __lshift__, __rlshift__ = _forward("lshift"), _reflected("lshift")
-    __rshift__, __rrshift__ = _forward("rshift"), _reflected("rshift")
-    __lt__, __le__ = _forward("lt"), _forward("le")
-    __gt__, __ge__ = _forward("gt"), _forward("ge")
+    __add__, __radd__ = _both("add")
+    __sub__, __rsub__ = _both("sub")
+    __mul__, __rmul__ = _both("mul")
+    __truediv__, __rtruediv__ = _both("truediv")
+    __floordiv__, __rfloordiv__ = _both("floordiv")
+    __mod__, __rmod__ = _both("mod")
+    __pow__, __rpow__ = _both("pow")
+    __matmul__, __rmatmul__ = _both("matmul")
+    __and__, __rand__ = _both("and_")
+    __or__, __ror__ = _both("or_")
+    __xor__, __rxor__ = _both("xor")
+    __lshift__, __rlshift__ = _both("lshift")
+    __rshift__, __rrshift__ = _both("rshift")
+    __lt__, __le__ = _operator("lt"), _operator("le")
+    __gt__, __ge__ = _operator("gt"), _operator("ge")
 
     def __eq__(self, other: object) -> Any:
         if other is None or not _operand(other):

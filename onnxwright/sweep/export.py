@@ -3,7 +3,7 @@
 
     python -m onnxwright.sweep.export float32 --limit 2
 
-Known failures are in `sweep_export_limits`, with their reasons.
+Known failures are in `KNOWN`, with their reasons.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,12 +24,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import AtenFunction
-from onnxwright.atenlib.optest import OpTest, Tol, XFail
+from onnxwright.atenlib.optest import Matcher, OpTest, Tol, XFail
 from onnxwright.atenlib.rules import Rule
 from onnxwright.errors import OnnxwrightError
 from onnxwright.exporter.api import export
 from onnxwright.sweep.aten_runs import leaves
-from onnxwright.sweep.export_limits import KNOWN, Fails
 from onnxwright.sweep.judging import judge_results
 from onnxwright.sweep.unique_parts import KINDS
 from onnxwright.sweep.units import DTYPES, OPSET, Outcome, Unit, infos, samples
@@ -289,3 +289,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     raise SystemExit(main())
+
+
+@dataclass(frozen=True)
+class Fails(XFail):
+    """A known failure of an export.
+
+    Fields:
+        says: text that the failure has to have.
+
+    Example:
+        >>> Fails("torch has no fake kernel", says="OW821").says
+        'OW821'
+    """
+
+    says: str = ""
+
+
+def _has_scalar_sections(sample: Any) -> bool:
+    """Whether `tensor_split` gets the number of parts as a tensor."""
+    return isinstance(sample.args[0], torch.Tensor) and sample.args[0].ndim == 0
+
+
+def _known(
+    reason: str,
+    says: str,
+    *names: str,
+    dtypes: tuple[str, ...] = (),
+    matcher: Matcher | None = None,
+) -> list[tuple[str, Fails]]:
+    return [(name, Fails(reason, dtypes, matcher, says=says)) for name in names]
+
+
+_ROWS = [
+    *_known(
+        "ONNX has no sparse tensors that operators take",
+        "OW838",
+        "to_sparse",
+        "sparse.sampled_addmm",
+        "sparse.mm:reduce",
+    ),
+    *_known(
+        "torch cannot capture a complex number that is an element of a tensor",
+        "OW821",
+        "item",
+        dtypes=("complex64",),
+    ),
+    *_known(
+        "ONNX has no complex numbers of halves: they are taken as COMPLEX64",
+        "torch has torch.complex32",
+        "chalf",
+    ),
+    *_known(
+        "the number of parts is an element of a tensor: torch cannot capture it",
+        "OW821",
+        "tensor_split",
+        matcher=_has_scalar_sections,
+    ),
+]
+
+KNOWN: dict[str, list[Fails]] = {}
+"""By the name of the OpInfo."""
+for _name, _fails in _ROWS:
+    KNOWN.setdefault(_name, []).append(_fails)

@@ -364,6 +364,3 @@ def run_plainly(
         if about:
             raise AssertionError(f"the new model does not run: {error}\n{about}") from error
         return None
-
-
-__all__ = ["Trial", "run_plainly"]

@@ -26,10 +26,9 @@ from onnxwright.tracing.call_keys import exact_attributes
 from onnxwright.tracing.call_memo import CallFacts, call_facts, known_facts
 from onnxwright.tracing.closing import ClosedModel, ModelFacts, finalize, ir_graph
 from onnxwright.tracing.constants import constant_array
-from onnxwright.tracing.fold import fold, foldable
+from onnxwright.tracing.fold import fold, foldable, may_round
 from onnxwright.tracing.graph_backend import ConvertCall, GraphBackend
 from onnxwright.tracing.inline import adapted
-from onnxwright.tracing.rounding import may_round
 from onnxwright.tracing.scripts import Callee, call_script
 from onnxwright.tracing.simplify import simplify
 from onnxwright.tracing.traced_value import TracedValue

@@ -128,6 +128,3 @@ def _found(call: OpCall, infer: Callable[[OpCall], Sequence[OnnxType | None]]) -
     return CallFacts(
         types, values_of(call, types), decided(call, types) if call.count == 1 else None
     )
-
-
-__all__ = ["CallFacts", "call_facts", "known_facts"]

@@ -212,6 +212,3 @@ def meet(a: OnnxType | None, b: OnnxType | None, *, trusted: bool = True) -> Onn
                 for mine, old in zip(shape, b.shape, strict=True)
             )
     return a if dtype is a.dtype and shape == a.shape else TensorType(dtype, shape)
-
-
-__all__ = ["RULES", "Carrier", "kind_of", "meet", "note_nodes"]

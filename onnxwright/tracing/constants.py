@@ -409,14 +409,3 @@ def array_of_constant(node: ir.Node) -> Array | None:
         return constant_array(attributes) if len(attributes) == 1 else None
     except UnknownError:  # sparse, or an attribute that Constant does not have
         return None
-
-
-__all__ = [
-    "SHARED_BYTES",
-    "Pool",
-    "array_of_constant",
-    "constant_array",
-    "is_trainable",
-    "may_be_read",
-    "renamed",
-]

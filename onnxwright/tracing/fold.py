@@ -125,3 +125,19 @@ def _reference(op: Op, call: OpCall, attrs: Sequence[ir.Attr]) -> list[Array] | 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", op.version)])
     feeds = {name: call.known[n] for n, name in enumerate(names) if name}
     return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
+
+
+def may_round(op: Op, types: Sequence[OnnxType | None]) -> bool:
+    """Whether runtimes may differ in the last bit of an operator's result.
+
+    Args:
+        op: the operator, of the default domain.
+
+    Returns:
+        False for what moves elements, and for the operations of IEEE 754 in single and double
+        precision; half precision is computed in a wider type by some runtimes.
+    """
+    kinds = [k.dtype for k in types if isinstance(k, TensorType) and k.dtype is not None]
+    if facts(op.name).moves_data or not any(k.is_float for k in kinds):
+        return False
+    return not facts(op.name).correctly_rounded or any(k.is_float and k.bits < 32 for k in kinds)

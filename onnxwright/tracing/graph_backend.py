@@ -277,6 +277,3 @@ class GraphBackend(NodeAppender):
                 if array.dtype != object and not sugar:
                     self.recorder.info(values[0]).const_value = array
         return tuple(self.wrap(v, k) for v, k in zip(values, types, strict=True))
-
-
-__all__ = ["ConvertCall", "GraphBackend"]

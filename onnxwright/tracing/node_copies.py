@@ -36,9 +36,11 @@ class Copying(Protocol):
     verbatim: bool
     keep_dead: bool
 
-    def attributes_of(self, node: ir.Node, env: Env) -> dict[str, object]: ...
+    def attributes_of(self, node: ir.Node, env: Env) -> dict[str, object]:
+        """The attributes of a node, those of the function around it filled in."""
 
-    def graph(self, graph: ir.Graph, env: Env) -> ir.Graph: ...
+    def graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
+        """A subgraph copied."""
 
 
 def copied_node(
@@ -112,6 +114,3 @@ def _copied_attribute(replay: Copying, attr: ir.Attr, env: Env) -> ir.Attr:
     if attr.type is ir.AttributeType.GRAPHS:
         return ir.Attr(attr.name, attr.type, [replay.graph(g, env) for g in attr.as_graphs()])
     return attr
-
-
-__all__ = ["Env", "copied_node"]

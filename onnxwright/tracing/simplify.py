@@ -422,5 +422,3 @@ _RULES: Mapping[str, Rule] = {
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
-
-__all__ = ["lossless", "simplify"]

@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 from onnx import inliner, numpy_helper, shape_inference
 
+from onnxwright.ir.proto_graphs import graphs_in
+
 # Operators whose result holds elements of these inputs and nothing else (or constants beside it).
 _MOVES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
@@ -90,7 +92,7 @@ class Graph:
                 source = step(source)
             except Exception:  # noqa: BLE001, S110 - what it says is a help, and no more
                 pass
-        for graph in _graphs(source.graph):
+        for graph in (source.graph, *graphs_in(source.graph.node)):
             made._read(graph)
         for info in made.inputs:
             made.with_known_sizes(info.name, made.shapes.get(info.name, ()))
@@ -295,13 +297,3 @@ def _light(model: onnx.ModelProto) -> onnx.ModelProto:
                 name=tensor.name, dims=tensor.dims, data_type=tensor.data_type
             )
     return light
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _graphs(attribute.g)
-            for one in attribute.graphs:
-                yield from _graphs(one)

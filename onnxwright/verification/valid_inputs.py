@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.text import clean
@@ -83,7 +82,7 @@ def drawn(
                 argument="model",
                 reason=f"nothing can be drawn for the input `{clean(info.name)}`: the model does "
                 "not say its element type and number of dimensions",
-                advice="give inputs: `feeds=[{name: array}]`", span=user_span(),
+                advice="give inputs: `feeds=[{name: array}]`"
             ))  # fmt: skip
         if isinstance(kind, TensorType):
             kind = replace(kind, shape=graph.with_known_sizes(info.name, inner.shape))

@@ -10,9 +10,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue.model_tools import BadModelArgument
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.shown_text import text_table
 from onnxwright.diagnostics.text import clean
 from onnxwright.errors import OnnxwrightError
 from onnxwright.ir.loading import open_light, open_model
@@ -66,12 +66,9 @@ class Verification:
 
     def table(self) -> str:
         """The largest differences as a table."""
-        rows = [("output", "largest difference", "relative")]
-        rows += [(clean(o.name), _number(o.largest), _number(o.relative)) for o in self.outputs]
-        widths = [max(len(row[n]) for row in rows) for n in range(3)]
-        return "\n".join(
-            f"{a.ljust(widths[0])}  {b.rjust(widths[1])}  {c.rjust(widths[2])}" for a, b, c in rows
-        )
+        head = ("output", "largest difference", "relative")
+        rows = [(clean(o.name), _number(o.largest), _number(o.relative)) for o in self.outputs]
+        return text_table(head, rows, right=head[1:])
 
 
 def first_difference(
@@ -141,8 +138,7 @@ def verify(
         reason = f": {failures[0]}" if failures else ""
         fail(BadModelArgument(
             argument="a", reason=f"the first model does not run on these inputs{reason}",
-            advice="give inputs that it takes: `feeds=[{name: array}]`, or other `sizes`",
-            span=user_span(),
+            advice="give inputs that it takes: `feeds=[{name: array}]`, or other `sizes`"
         ))  # fmt: skip
     labels = tuple(label for label, _, _ in runs)
     mine, theirs = _inputs(one), _inputs(_interface(b))

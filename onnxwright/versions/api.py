@@ -233,6 +233,3 @@ def _ir_version(model: ir.Model, asked: int | None, *, lowered: bool) -> int:
             advice=f"its opsets, functions and element types need at least IR version {lowest}",
         ))  # fmt: skip
     return asked
-
-
-__all__ = ["OLDEST", "convert_in_place", "convert_version"]

@@ -62,6 +62,3 @@ def converted_call(
     conversion = Conversion(ir.Model(graph, ir_version=10), "", target)
     conversion.run()
     return conversion.problems[0].reason if conversion.problems else graph
-
-
-__all__ = ["converted_call"]

@@ -26,7 +26,7 @@ from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 from onnxwright.atenlib import OpTest, XFail  # noqa: E402
 from onnxwright.exporter import export  # noqa: E402
 from onnxwright.sweep import export as sweep_export  # noqa: E402
-from onnxwright.sweep.export_limits import KNOWN, Fails  # noqa: E402
+from onnxwright.sweep.export import KNOWN, Fails  # noqa: E402
 from onnxwright.sweep.units import Outcome, Unit, infos  # noqa: E402
 from tests.harness.tables import each
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import onnxwright as ow
-from onnxwright.optimizer.checked_types import is_typed
+from onnxwright.optimizer.fusing import is_typed
 from tests.exporter.programs import operators
 from tests.harness.modules import module_with
 from tests.harness.tables import each

@@ -108,38 +108,6 @@ def _limits(op: Op, length: Size, count: Size) -> tuple[Any, Any]:
     return begins, op.Div(op.Add(above, rest), scalar(op, count, DType.INT64))
 
 
-def _avg_tests(n: int) -> list[OpTest]:
-    return [OpTest(f"nn.functional.adaptive_avg_pool{n}d", tol=_TOL)]
-
-
-@aten("aten::adaptive_avg_pool1d", rule=like("self"), tests=_avg_tests(1))
-def adaptive_avg_pool1d(op: Op, self: Value, output_size: int | Sequence[int]) -> Value:
-    """Averages over windows of one axis, so many as asked for."""
-    return _average(op, self, output_size, 1)
-
-
-@aten(
-    "aten::adaptive_avg_pool2d",
-    "aten::_adaptive_avg_pool2d",
-    rule=like("self"),
-    tests=_avg_tests(2),
-)
-def adaptive_avg_pool2d(op: Op, self: Value, output_size: int | Sequence[Size]) -> Value:
-    """Averages over windows of two axes, so many as asked for."""
-    return _average(op, self, output_size, 2)
-
-
-@aten(
-    "aten::adaptive_avg_pool3d",
-    "aten::_adaptive_avg_pool3d",
-    rule=like("self"),
-    tests=_avg_tests(3),
-)
-def adaptive_avg_pool3d(op: Op, self: Value, output_size: int | Sequence[Size]) -> Value:
-    """Averages over windows of three axes, so many as asked for."""
-    return _average(op, self, output_size, 3)
-
-
 def _maximum(op: Op, x: Value, output_size: Any, rank: int) -> Any:
     output = _output(op, x, output_size, rank)
     lengths = sizes(op, x)[-rank:]
@@ -227,23 +195,25 @@ def _places(
     return op.Reshape(place, vector(op, shape)), real
 
 
-def _max_tests(n: int) -> list[OpTest]:
-    return [OpTest(f"nn.functional.adaptive_max_pool{n}d")]
+def _register(rank: int, axes: str) -> None:
+    """Register the averages and the maxima over windows of so many axes."""
+
+    def average(op: Op, self: Value, output_size: int | Sequence[Size]) -> Value:
+        return _average(op, self, output_size, rank)
+
+    def maximum(op: Op, self: Value, output_size: int | Sequence[Size]) -> Any:
+        return _maximum(op, self, output_size, rank)
+
+    what = f"over windows of {axes}, so many as asked for"
+    name = f"adaptive_avg_pool{rank}d"
+    names = [f"aten::{name}"] if rank == 1 else [f"aten::{name}", f"aten::_{name}"]
+    tests = [OpTest(f"nn.functional.{name}", tol=_TOL)]
+    aten(*names, rule=like("self"), tests=tests, doc=f"Averages {what}.")(average)
+    name = f"adaptive_max_pool{rank}d"
+    tests = [OpTest(f"nn.functional.{name}")]
+    doc = f"Maxima {what}, and their places."
+    aten(f"aten::{name}", rule=like("self"), tests=tests, doc=doc)(maximum)
 
 
-@aten("aten::adaptive_max_pool1d", rule=like("self"), tests=_max_tests(1))
-def adaptive_max_pool1d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
-    """Maxima over windows of one axis, so many as asked for, and their places."""
-    return _maximum(op, self, output_size, 1)
-
-
-@aten("aten::adaptive_max_pool2d", rule=like("self"), tests=_max_tests(2))
-def adaptive_max_pool2d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
-    """Maxima over windows of two axes, so many as asked for, and their places."""
-    return _maximum(op, self, output_size, 2)
-
-
-@aten("aten::adaptive_max_pool3d", rule=like("self"), tests=_max_tests(3))
-def adaptive_max_pool3d(op: Op, self: Value, output_size: int | Sequence[int]) -> Any:
-    """Maxima over windows of three axes, so many as asked for, and their places."""
-    return _maximum(op, self, output_size, 3)
+for _rank, _axes in ((1, "one axis"), (2, "two axes"), (3, "three axes")):
+    _register(_rank, _axes)

@@ -50,6 +50,7 @@ def scaled(op: Op, x: Value, alpha: Number | Value) -> Value:
 @aten(
     "aten::add.Tensor",
     "aten::add.Scalar",
+    "prims::add",
     rule=TWO,
     tests=[OpTest("add", tol=HALF), OpTest("__radd__")],
 )
@@ -75,6 +76,7 @@ def _value(op: Op, x: Value | Number, like: Any) -> Value:
     "aten::sub.Scalar",
     "aten::subtract.Tensor",
     "aten::subtract.Scalar",
+    "prims::sub",
     rule=TWO,
     tests=[OpTest("sub", tol=HALF)],
 )
@@ -102,18 +104,6 @@ def rsub(op: Op, self: Value, other: Value | Number, alpha: Number = 1) -> Value
 @rsub.on_complex
 def _rsub_complex(op: Op, self: Complex, other: Complex, alpha: Number = 1) -> Complex:
     return complex_math.subtract(op, other, scaled_complex(op, self, alpha))
-
-
-@aten("prims::add", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_add(op: Op, self: Value, other: Value) -> Any:
-    """The sum."""
-    return add.body(op, self, other)
-
-
-@aten("prims::sub", rule=TWO, untested="prims: no OpInfo runs it")
-def prims_sub(op: Op, self: Value, other: Value) -> Value:
-    """The difference."""
-    return op.Sub(self, other)
 
 
 @aten(

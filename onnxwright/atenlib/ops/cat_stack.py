@@ -33,7 +33,12 @@ def at_least(op: Op, x: Value, rank: int) -> Value:
 
 
 @aten(
-    "aten::cat", "aten::concat", "aten::concatenate", rule=elementwise("tensors"), complex="parts"
+    "aten::cat",
+    "aten::concat",
+    "aten::concatenate",
+    "prims::cat",
+    rule=elementwise("tensors"),
+    complex="parts",
 )
 def cat(op: Op, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors one after the other along a dimension; `[0]`-shaped ones are passed over."""
@@ -167,46 +172,23 @@ def _broadcast_complex(op: Op, tensors: Sequence[Value]) -> list[Value]:
     ]
 
 
-@aten("aten::atleast_1d", rule=like(), complex="parts")
-def atleast_1d(op: Op, self: Value) -> Value:
-    """With at least one dimension."""
-    return at_least(op, self, 1)
+def _at_least(rank: int, words: str) -> None:
+    """Register the tensors, and lists of them, with so many dimensions or more."""
+
+    def one(op: Op, self: Value) -> Value:
+        return at_least(op, self, rank)
+
+    def each(op: Op, tensors: Sequence[Value]) -> list[Value]:
+        return [algebra.each(lambda part: at_least(op, part, rank), t) for t in tensors]
+
+    doc = f"ith at least {words}."
+    aten(f"aten::atleast_{rank}d", rule=like(), complex="parts", doc=f"W{doc}")(one)
+    aten(
+        f"aten::atleast_{rank}d.Sequence", rule=like("tensors"), complex="same",
+        doc=f"Each w{doc}",
+    )(each)  # fmt: skip
 
 
-@aten("aten::atleast_2d", rule=like(), complex="parts")
-def atleast_2d(op: Op, self: Value) -> Value:
-    """With at least two dimensions."""
-    return at_least(op, self, 2)
-
-
-@aten("aten::atleast_3d", rule=like(), complex="parts")
-def atleast_3d(op: Op, self: Value) -> Value:
-    """With at least three dimensions."""
-    return at_least(op, self, 3)
-
-
-@aten("aten::atleast_1d.Sequence", rule=like("tensors"))  # fmt: skip
-def atleast_1d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
-    """Each with at least one dimension."""
-    return [algebra.each(lambda part: at_least(op, part, 1), t) for t in tensors]
-
-
-atleast_1d_each.on_complex(atleast_1d_each.body)
-
-
-@aten("aten::atleast_2d.Sequence", rule=like("tensors"))  # fmt: skip
-def atleast_2d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
-    """Each with at least two dimensions."""
-    return [algebra.each(lambda part: at_least(op, part, 2), t) for t in tensors]
-
-
-atleast_2d_each.on_complex(atleast_2d_each.body)
-
-
-@aten("aten::atleast_3d.Sequence", rule=like("tensors"))  # fmt: skip
-def atleast_3d_each(op: Op, tensors: Sequence[Value]) -> list[Value]:
-    """Each with at least three dimensions."""
-    return [algebra.each(lambda part: at_least(op, part, 3), t) for t in tensors]
-
-
-atleast_3d_each.on_complex(atleast_3d_each.body)
+_at_least(1, "one dimension")
+_at_least(2, "two dimensions")
+_at_least(3, "three dimensions")

@@ -40,6 +40,7 @@ def _ints(x: int | Sequence[int], rank: int) -> list[int]:
 @aten(
     "aten::convolution",
     "aten::convolution_overrideable",
+    "aten::_convolution",
     rule=like("input"),
     untested="OpInfos call the ops by their number of axes",
 )
@@ -54,8 +55,16 @@ def convolution(
     transposed: bool,
     output_padding: Sequence[int],
     groups: int,
+    benchmark: bool = False,
+    deterministic: bool = False,
+    cudnn_enabled: bool = False,
+    allow_tf32: bool = False,
 ) -> Value:
-    """Any convolution, as decompositions leave it; the padding may be begins and ends."""
+    """Any convolution, as decompositions leave it; the padding may be begins and ends.
+
+    The flags at the end choose between torch's kernels.
+    """
+    del benchmark, deterministic, cudnn_enabled, allow_tf32
     rank = weight.rank - 2
     single = input.rank == rank + 1
     x = algebra.unsqueeze(op, input, [0]) if single else input
@@ -157,6 +166,7 @@ def conv(
     "aten::conv1d.padding",
     "aten::conv2d.padding",
     "aten::conv3d.padding",
+    "aten::_convolution_mode",
     rule=like("input"),
     tests=[OpTest(f"nn.functional.conv{n}d", tol=_TOL) for n in (1, 2, 3)],
 )
@@ -212,46 +222,6 @@ def conv_transpose(
     )
 
 
-@aten("aten::_convolution", rule=like("input"), untested="OpInfos call the ops by name")
-def underscore_convolution(
-    op: Op,
-    input: Value,
-    weight: Value,
-    bias: Value | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    benchmark: bool,
-    deterministic: bool,
-    cudnn_enabled: bool,
-    allow_tf32: bool,
-) -> Any:
-    """As `convolution`; the other flags choose between torch's kernels."""
-    del benchmark, deterministic, cudnn_enabled, allow_tf32
-    return convolution.body(
-        op, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-    )
-
-
-@aten("aten::_convolution_mode", rule=like("input"), untested="OpInfos call the ops by name")
-def convolution_mode(
-    op: Op,
-    input: Value,
-    weight: Value,
-    bias: Value | None,
-    stride: Sequence[int],
-    padding: str,
-    dilation: Sequence[int],
-    groups: int,
-) -> Any:
-    """A convolution with its padding by name."""
-    pads = _named_padding(weight, padding, dilation)
-    return convolution.body(op, input, weight, bias, stride, pads, dilation, False, 0, groups)
-
-
 @aten(
     "aten::thnn_conv2d",
     "aten::slow_conv3d",
@@ -305,7 +275,6 @@ def conv_tbc(op: Op, self: Value, weight: Value, bias: Value, pad: int = 0) -> A
     return op.Transpose(result, perm=[2, 0, 1])
 
 
-for _function in (conv, conv_padding, conv_transpose, convolution, underscore_convolution,
-                  convolution_mode):  # fmt: skip
+for _function in (conv, conv_padding, conv_transpose, convolution):
     # The bodies are written over real and complex arithmetic alike.
     _function.on_complex(_function.body)

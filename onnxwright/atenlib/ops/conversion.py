@@ -115,15 +115,9 @@ def device_put(op: Op, a: Value, device: object, non_blocking: bool = False) -> 
     return a
 
 
-@aten("aten::clone", "aten::detach", "prims::clone", rule=SAME)
+@aten("aten::clone", "aten::detach", "aten::contiguous", "prims::clone", rule=SAME)
 def clone(op: Op, self: Value) -> Value:
-    """The tensor itself: values of a model never change."""
-    return self
-
-
-@aten("aten::contiguous", rule=SAME, untested="it does nothing, so OpInfo's call is not recorded")
-def contiguous(op: Op, self: Value, memory_format: object = 0) -> Value:
-    """The tensor itself: tensors of a model have no strides."""
+    """The tensor itself: values of a model never change, and have no strides."""
     return self
 
 
@@ -165,6 +159,6 @@ def tensor(op: Op, t: bool | float | Value, dtype: DType | None = None) -> Value
 
 for _function in (
     to_copy, to, to_device, to_other, type_as, convert_element_type, device_put,
-    clone, contiguous, view_of, copy_,
+    clone, view_of, copy_,
 ):  # fmt: skip
     _function.on_complex(_function.body)

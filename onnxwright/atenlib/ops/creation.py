@@ -180,7 +180,7 @@ def new_empty_strided(
     return filled(op, size, 0, dtype)
 
 
-@aten("aten::scalar_tensor", rule=creation(), complex="same")
+@aten("aten::scalar_tensor", "prims::scalar_tensor", rule=creation(), complex="same")
 def scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Value:
     """A number as a tensor without dimensions."""
     assert dtype is not None  # the rule fills it in
@@ -208,16 +208,10 @@ for _function in (
     _function.on_complex(_function.body)
 
 
-@aten("aten::eye", rule=creation())
-def eye(op: Op, n: Size, *, dtype: DType | None = None) -> Value:
-    """The identity matrix of a size."""
-    return _eye(op, n, n, dtype)
-
-
-@aten("aten::eye.m", rule=creation())
-def eye_m(op: Op, n: Size, m: Size, *, dtype: DType | None = None) -> Value:
-    """A matrix with ones on its diagonal."""
-    return _eye(op, n, m, dtype)
+@aten("aten::eye", "aten::eye.m", rule=creation())
+def eye(op: Op, n: Size, m: Size | None = None, *, dtype: DType | None = None) -> Value:
+    """A matrix with ones on its diagonal, of `n` columns if `m` is not given."""
+    return _eye(op, n, n if m is None else m, dtype)
 
 
 def _eye(op: Op, n: Size, m: Any, dtype: DType | None) -> Value:

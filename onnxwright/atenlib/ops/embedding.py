@@ -93,7 +93,7 @@ _BAG = (
 _SUM, _MEAN, _MAX = range(3)
 
 
-@aten("aten::embedding_bag", rule=like("weight"), untested="tests/atenlib/test_embedding.py")
+@aten("aten::embedding_bag", "aten::embedding_bag.padding_idx", rule=like("weight"), tests=_BAG)
 def embedding_bag(
     op: Op,
     weight: Value,
@@ -104,27 +104,12 @@ def embedding_bag(
     sparse: bool = False,
     per_sample_weights: Value | None = None,
     include_last_offset: bool = False,
+    padding_idx: int | None = None,
 ) -> tuple[Any, None, None, None]:
-    """Sums, means or maxima of bags of rows of a table; only the first result is for inference."""
-    bags = _bags(op, indices, offsets, include_last_offset)
-    rows = op.Gather(weight, as_index(op, indices))
-    return _pooled(op, rows, bags, None, mode, per_sample_weights)
+    """Sums, means or maxima of bags of rows of a table, those of `padding_idx` left out.
 
-
-@aten("aten::embedding_bag.padding_idx", rule=like("weight"), tests=_BAG)
-def embedding_bag_padding(
-    op: Op,
-    weight: Value,
-    indices: Value,
-    offsets: Value,
-    scale_grad_by_freq: bool,
-    mode: int,
-    sparse: bool,
-    per_sample_weights: Value | None,
-    include_last_offset: bool,
-    padding_idx: int | None,
-) -> tuple[Any, None, None, None]:
-    """As `embedding_bag`, rows of `padding_idx` left out."""
+    Only the first result is for inference.
+    """
     bags = _bags(op, indices, offsets, include_last_offset)
     rows = op.Gather(weight, as_index(op, indices))
     kept = None
@@ -158,7 +143,7 @@ def embedding_bag_core(
     padding_idx: int = -1,
 ) -> Any:
     """As `embedding_bag`; rows of `padding_idx` are left out; -1 leaves out no row."""
-    return embedding_bag_padding.body(
+    return embedding_bag.body(
         op,
         weight,
         indices,

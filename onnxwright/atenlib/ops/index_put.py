@@ -35,6 +35,7 @@ from onnxwright.atenlib.protocols import Op, Value
     "aten::index_put.hacked_twin",
     "aten::_unsafe_index_put",
     "aten::_unsafe_index_put.hacked_twin",
+    "aten::_index_put_impl",
     rule=into("values"),
     complex="parts",
 )
@@ -44,8 +45,10 @@ def index_put(
     indices: Sequence[Value | None] | Sequence[Value],
     values: Value,
     accumulate: bool = False,
+    unsafe: bool = False,
 ) -> Any:
     """The tensor with values written, or added, at index tensors and masks."""
+    del unsafe  # which checks of indices torch leaves out
     indexed = [(n, i) for n, i in enumerate(indices) if i is not None]
     if not indexed:
         return _added(op, self, values) if accumulate else expand_to(op, values, sizes(op, self))
@@ -67,20 +70,6 @@ def index_put(
     updates = permute(op, expand_to(op, values, lengths), inverse_order(result_order))
     written = scatter_nd(op, turned, index, updates, reduction)
     return permute(op, written, inverse_order(layout.order))
-
-
-@aten("aten::_index_put_impl", rule=into("values"), complex="parts",
-      untested="inner operator of index_put")  # fmt: skip
-def index_put_impl(
-    op: Op,
-    self: Value,
-    indices: Sequence[Value | None],
-    values: Value,
-    accumulate: bool = False,
-    unsafe: bool = False,
-) -> Any:
-    """The tensor with values written, or added, at index tensors and masks."""
-    return index_put.body(op, self, indices, values, accumulate)
 
 
 def _put_slices(op: Op, x: Value, axis: int, row: Value, values: Value, reduction: str) -> Any:

@@ -1,4 +1,4 @@
-"""Functions that read elements by index."""
+"""Functions that read elements by index, or are steered by a mask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onnxwright.atenlib.helpers.scatter import into
 from onnxwright.atenlib.helpers.shape import expand_together, flat
 from onnxwright.atenlib.helpers.sizes import axis_of, sizes
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.optest import OpTest
+from onnxwright.atenlib.optest import OpTest, Tol
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
 from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
@@ -165,3 +165,29 @@ def masked_select(op: Op, self: Value, mask: Value) -> Value:
     """The elements where a mask is true, in one dimension."""
     self, mask = expand_together(op, [self, mask_of(op, mask)])
     return compress(op, self if self.rank else flat(op, self), flat(op, mask))
+
+
+# torch.masked has functions in Python, which fill what a mask leaves out and go on from there.
+_FUNCTIONS = (
+    "sum", "prod", "cumsum", "cumprod", "amax", "amin", "argmax", "argmin", "mean", "median",
+    "norm", "std", "softmax", "softmin", "normalize", "logaddexp",
+)  # fmt: skip
+_HALF = {"float16": Tol(3e-3, 1e-3), "bfloat16": Tol(3e-2, 1e-2)}
+_MASKED = (
+    *(OpTest(f"masked.{name}") for name in _FUNCTIONS),
+    # A small rest of large numbers has few digits, in torch as in ours; a variance is several
+    # operators, each of which rounds.
+    *(OpTest(f"masked.{name}", tol=_HALF) for name in ("log_softmax", "logsumexp", "var")),
+)
+
+
+@aten(
+    "aten::masked_fill.Scalar",
+    "aten::masked_fill.Tensor",
+    rule=into("value"),
+    complex="parts",
+    tests=[OpTest("masked_fill"), *_MASKED],
+)
+def masked_fill(op: Op, self: Value, mask: Value, value: Number | Value) -> Value:
+    """One number where a mask is true."""
+    return op.Where(mask_of(op, mask), scalar(op, value, self.onnx_dtype), self)

@@ -29,19 +29,14 @@ _HALF = {
 _LONG_SUM = {**_HALF, "float16": Tol(1e-2, 8e-2), "bfloat16": Tol(3e-2, 0.8)}
 
 
-@aten("aten::mm", rule=like("self"), tests=[OpTest("mm", tol=_HALF)])
-def mm(op: Op, self: Value, mat2: Value) -> Value:
-    """The product of two matrices."""
-    return algebra.matmul(op, self, mat2)
-
-
 @aten(
+    "aten::mm",
     "aten::bmm",
     rule=like("self"),
-    tests=[OpTest("bmm", tol=_HALF), OpTest("bmm:triton_optimized", tol=_HALF)],
+    tests=[OpTest(name, tol=_HALF) for name in ("mm", "bmm", "bmm:triton_optimized")],
 )
-def bmm(op: Op, self: Value, mat2: Value) -> Value:
-    """The products of two batches of matrices."""
+def mm(op: Op, self: Value, mat2: Value) -> Value:
+    """The product of two matrices, or of two batches of them."""
     return algebra.matmul(op, self, mat2)
 
 
@@ -117,6 +112,7 @@ def linear(op: Op, input: Value, weight: Value, bias: Value | None = None) -> Va
 
 @aten(
     "aten::addmm",
+    "aten::_sparse_addmm",
     rule=like("mat1"),
     tests=[OpTest("addmm", tol=_HALF), OpTest("addmm:decomposed", tol=_HALF)],
 )
@@ -295,7 +291,7 @@ def _one_sided(x: Value, i: int, y: Value, j: int) -> bool:
 
 
 for _function in (
-    mm, bmm, mm_dtype, matmul, mv, dot, vdot, inner, outer, linear, addmm, addmv, addbmm, baddbmm,
+    mm, mm_dtype, matmul, mv, dot, vdot, inner, outer, linear, addmm, addmv, addbmm, baddbmm,
     addr, tensordot,
 ):  # fmt: skip
     # The bodies are written over real and complex arithmetic alike.

@@ -46,18 +46,13 @@ def _power(op: Op, x: Value, n: int) -> Any:
         square = algebra.matmul(op, square, square)
 
 
-@aten("aten::matrix_power", rule=like("self"), untested="OpInfos call linalg_matrix_power")
-def matrix_power(op: Op, self: Value, n: int) -> Any:
-    """A matrix times itself; of its inverse for negative powers."""
-    return _power(op, self, n)
-
-
 @aten(
+    "aten::matrix_power",
     "aten::linalg_matrix_power",
     rule=like("self"),
     tests=[OpTest("linalg.matrix_power", tol=_TOL)],
 )
-def linalg_matrix_power(op: Op, self: Value, n: int) -> Any:
+def matrix_power(op: Op, self: Value, n: int) -> Any:
     """A matrix times itself; of its inverse for negative powers."""
     return _power(op, self, n)
 
@@ -149,6 +144,6 @@ def _bounds(op: Op, x: Value) -> tuple[Any, Any]:
     return scalar(op, -1.0, x.onnx_dtype), scalar(op, 1.0, x.onnx_dtype)
 
 
-for _function in (matrix_power, linalg_matrix_power, cov, corrcoef):
+for _function in (matrix_power, cov, corrcoef):
     # The bodies are written over real and complex arithmetic alike.
     _function.on_complex(_function.body)

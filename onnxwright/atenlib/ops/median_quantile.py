@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,38 +78,32 @@ def _nanmedian(op: Op, x: Value, axis: int, keepdim: bool) -> tuple[Any, Any]:
     return _finish(op, values, axis, keepdim), _finish(op, indices, axis, keepdim)
 
 
-def _median_of_all(op: Op, x: Value, skip: bool) -> Any:
-    if x.shape and 0 in x.shape:
-        return full(op, [], math.nan, x.onnx_dtype)
-    return (_nanmedian if skip else _median)(op, flat(op, x), 0, False)[0]
+def _medians(name: str, function: Callable[..., tuple[Any, ...]], one: str, along: str) -> None:
+    """Register a median of all elements, and along an axis."""
+
+    def of_all(op: Op, self: Value) -> Any:
+        if self.shape and 0 in self.shape:
+            return full(op, [], math.nan, self.onnx_dtype)
+        return function(op, flat(op, self), 0, False)[0]
+
+    def of_axis(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
+        if self.rank == 0:
+            return _alone(op, self)
+        return function(op, self, axis_of(dim, self.rank), keepdim)
+
+    tests = [OpTest(name, xfail=[TIES])]
+    aten(f"aten::{name}", rule=like(), tests=tests, doc=one)(of_all)
+    aten(f"aten::{name}.dim", rule=like(), tests=tests, doc=along)(of_axis)
 
 
-@aten("aten::median", rule=like(), tests=[OpTest("median", xfail=[TIES])])
-def median(op: Op, self: Value) -> Any:
-    """The lower median of all elements; NaN if there is one."""
-    return _median_of_all(op, self, skip=False)
-
-
-@aten("aten::median.dim", rule=like(), tests=[OpTest("median", xfail=[TIES])])
-def median_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
-    """The lower median along an axis and its index; the first NaN where there is one."""
-    if self.rank == 0:
-        return _alone(op, self)
-    return _median(op, self, axis_of(dim, self.rank), keepdim)
-
-
-@aten("aten::nanmedian", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
-def nanmedian(op: Op, self: Value) -> Any:
-    """The lower median of all elements that are not NaN."""
-    return _median_of_all(op, self, skip=True)
-
-
-@aten("aten::nanmedian.dim", rule=like(), tests=[OpTest("nanmedian", xfail=[TIES])])
-def nanmedian_dim(op: Op, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
-    """The lower median along an axis of what is not NaN, and its index."""
-    if self.rank == 0:
-        return _alone(op, self)
-    return _nanmedian(op, self, axis_of(dim, self.rank), keepdim)
+_medians(
+    "median", _median, "The lower median of all elements; NaN if there is one.",
+    "The lower median along an axis and its index; the first NaN where there is one.",
+)  # fmt: skip
+_medians(
+    "nanmedian", _nanmedian, "The lower median of all elements that are not NaN.",
+    "The lower median along an axis of what is not NaN, and its index.",
+)  # fmt: skip
 
 
 @aten("aten::mode", rule=like(), tests=[OpTest("mode", xfail=[TIES])])

@@ -1,18 +1,20 @@
-"""Padding in all modes."""
+"""Padding in all modes, and of sequences of different lengths to one tensor."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from onnxwright.atenlib.complexes import Complex
-from onnxwright.atenlib.helpers.constants import scalar, vector
+from onnxwright.atenlib.helpers.constants import full, scalar, vector
 from onnxwright.atenlib.helpers.shape import slice_axis
-from onnxwright.atenlib.helpers.sizes import is_known_zero
+from onnxwright.atenlib.helpers.sizes import arithmetic, is_known_zero, size
 from onnxwright.atenlib.op import aten, unsupported
+from onnxwright.atenlib.ops.cat_stack import joined
 from onnxwright.atenlib.optest import OpTest
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
-from onnxwright.atenlib.rules import like
+from onnxwright.atenlib.rules import elementwise, like
 
 # Torch's name of a mode -> ONNX's.
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -180,3 +182,31 @@ def reflection_pad(op: Op, self: Value, padding: int | Sequence[Size]) -> Value:
 def replication_pad(op: Op, self: Value, padding: int | Sequence[Size]) -> Value:
     """The edge elements put around."""
     return pad_all(op, self, padding, "replicate")
+
+
+@aten(
+    "aten::pad_sequence",
+    rule=elementwise("sequences"),
+    complex="parts",
+    untested="torch has no OpInfo for it",
+)
+def pad_sequence(
+    op: Op,
+    sequences: Sequence[Value],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Value:
+    """Sequences side by side, each with a number after (or before) it up to the longest one."""
+    lengths = [size(op, s, 0) for s in sequences]
+    longest = functools.reduce(lambda a, b: arithmetic(op, "Max", a, b), lengths)
+    rows = []
+    for sequence, length in zip(sequences, lengths, strict=True):
+        missing = arithmetic(op, "Sub", longest, length)
+        if not (isinstance(missing, int) and missing == 0):
+            shape = [missing, *(size(op, sequence, n) for n in range(1, sequence.rank))]
+            padding = full(op, shape, padding_value, sequence.onnx_dtype)
+            parts = [sequence, padding] if padding_side == "right" else [padding, sequence]
+            sequence = joined(op, parts, 0)
+        rows.append(op.Unsqueeze(sequence, [0 if batch_first else 1]))
+    return joined(op, rows, 0 if batch_first else 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from onnxwright.atenlib.helpers.constants import cast
 from onnxwright.atenlib.helpers.reduce import extreme, reduce, reduced_axes
@@ -26,38 +26,25 @@ def _axes(dims: Any, rank: int) -> list[int]:
     return [] if dims is not None and not dims else reduced_axes(dims, rank)
 
 
-@aten("prims::sum", rule=custom(_type), complex="parts", untested=_WHY)
-def prims_sum(
-    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
-) -> Value:
-    """The sum over axes."""
-    x = inp if output_dtype is None else cast(op, inp, output_dtype)
-    return reduce(op, "ReduceSum", x, _axes(dims, inp.rank))
+def _register(name: str, doc: str, *, complex: Literal["parts"] | None = None) -> None:
+    """Register a reduction."""
+
+    def body(
+        op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
+    ) -> Value:
+        axes = _axes(dims, inp.rank)
+        if name in ("amax", "amin"):
+            return extreme(op, inp, axes, False, largest=name == "amax")
+        x = inp if output_dtype is None else cast(op, inp, output_dtype)
+        return reduce(op, f"Reduce{name.title()}", x, axes)
+
+    aten(f"prims::{name}", rule=custom(_type), complex=complex, untested=_WHY, doc=doc)(body)
 
 
-@aten("prims::prod", rule=custom(_type), untested=_WHY)
-def prims_prod(
-    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
-) -> Value:
-    """The product over axes."""
-    x = inp if output_dtype is None else cast(op, inp, output_dtype)
-    return reduce(op, "ReduceProd", x, _axes(dims, inp.rank))
-
-
-@aten("prims::amax", rule=custom(_type), untested=_WHY)
-def prims_amax(
-    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
-) -> Value:
-    """The largest element over axes; NaN where there is one."""
-    return extreme(op, inp, _axes(dims, inp.rank), False, largest=True)
-
-
-@aten("prims::amin", rule=custom(_type), untested=_WHY)
-def prims_amin(
-    op: Op, inp: Value, dims: Sequence[int] | None, *, output_dtype: DType | None = None
-) -> Value:
-    """The smallest element over axes; NaN where there is one."""
-    return extreme(op, inp, _axes(dims, inp.rank), False, largest=False)
+_register("sum", "The sum over axes.", complex="parts")
+_register("prod", "The product over axes.")
+_register("amax", "The largest element over axes; NaN where there is one.")
+_register("amin", "The smallest element over axes; NaN where there is one.")
 
 
 @aten("prims::var", rule=custom(_type), untested=_WHY)

@@ -12,11 +12,10 @@ from onnxwright.atenlib.helpers.shape import expand_to, permute, reshape, revers
 from onnxwright.atenlib.helpers.sizes import arithmetic, sizes
 from onnxwright.atenlib.op import aten
 from onnxwright.atenlib.ops.as_strided import as_strided, as_strided_scatter
-from onnxwright.atenlib.ops.cat_stack import cat
-from onnxwright.atenlib.ops.creation import filled, filled_like, resize, scalar_tensor
+from onnxwright.atenlib.ops.creation import filled, filled_like, resize
 from onnxwright.atenlib.ops.view import flatten, squeeze_axes
 from onnxwright.atenlib.protocols import Number, Op, Size, Value
-from onnxwright.atenlib.rules import creation, elementwise, like
+from onnxwright.atenlib.rules import creation, like
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "prims: no OpInfo runs it; tests/atenlib/test_prims_shape.py"
@@ -68,12 +67,6 @@ def split_dim(op: Op, a: Value, dim: int, outer_length: Size) -> Value:
     every = sizes(op, a)
     inner = arithmetic(op, "Div", every[dim], outer_length)
     return reshape(op, a, [*every[:dim], outer_length, inner, *every[dim + 1 :]])
-
-
-@aten("prims::cat", rule=elementwise("tensors"), complex="parts", untested=_UNTESTED)
-def prims_cat(op: Op, tensors: Sequence[Value], dim: int) -> Any:
-    """Tensors one after the other along a dimension."""
-    return cat.body(op, tensors, dim)
 
 
 @aten("prims::rev", rule=like("a"), complex="parts", untested=_UNTESTED)
@@ -140,9 +133,3 @@ def prims_empty_strided(
 ) -> Value:
     """A tensor of any elements: zeros."""
     return filled(op, shape, 0, dtype)
-
-
-@aten("prims::scalar_tensor", rule=creation(), untested=_UNTESTED, complex="same")
-def prims_scalar_tensor(op: Op, s: Number, *, dtype: DType | None = None) -> Any:
-    """A number as a tensor without dimensions."""
-    return scalar_tensor.body(op, s, dtype=dtype)

@@ -29,7 +29,13 @@ from onnxwright.atenlib.rules import custom, like, reduction
 from onnxwright.types.dtypes import DType
 
 
-@aten("aten::sum", "aten::sum.dim_IntList", rule=reduction(promote="bool_to_long"), complex="parts")
+@aten(
+    "aten::sum",
+    "aten::sum.dim_IntList",
+    "aten::_sparse_sum",
+    rule=reduction(promote="bool_to_long"),
+    complex="parts",
+)
 def sum_(
     op: Op,
     self: Value,
@@ -180,7 +186,14 @@ def _all_or_any(op: Op, x: Value, name: str, axes: list[int], keepdim: bool) -> 
     return op.Cast(flags, to=DType.BOOL)
 
 
-@aten("aten::any", "aten::any.dim", "aten::any.dims", rule=custom(_type_of_truth), complex="same")
+@aten(
+    "aten::any",
+    "aten::any.dim",
+    "aten::any.dims",
+    "aten::_is_any_true",
+    rule=custom(_type_of_truth),
+    complex="same",
+)
 def any_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
@@ -189,25 +202,20 @@ def any_(
     return _all_or_any(op, self, "ReduceMax", axes, keepdim)
 
 
-@aten("aten::all", "aten::all.dim", "aten::all.dims", rule=custom(_type_of_truth), complex="same")
+@aten(
+    "aten::all",
+    "aten::all.dim",
+    "aten::all.dims",
+    "aten::_is_all_true",
+    rule=custom(_type_of_truth),
+    complex="same",
+)
 def all_(
     op: Op, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> Value:
     """Whether all elements over axes are not zero."""
     axes = _truth_axes(dim, self.rank, isinstance(dim, (list, tuple)))
     return _all_or_any(op, self, "ReduceMin", axes, keepdim)
-
-
-@aten("aten::_is_all_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
-def is_all_true(op: Op, self: Value) -> Any:
-    """Whether all of some booleans are true."""
-    return all_.body(op, self)
-
-
-@aten("aten::_is_any_true", rule=custom(_type_of_truth), untested="torch has no OpInfo for it")
-def is_any_true(op: Op, self: Value) -> Any:
-    """Whether any of some booleans is true."""
-    return any_.body(op, self)
 
 
 @aten("aten::amax", rule=like())

@@ -10,9 +10,8 @@ from onnxwright.atenlib.helpers.constants import cast, full
 from onnxwright.atenlib.helpers.reduce import reduce, reduced_axes
 from onnxwright.atenlib.helpers.scatter import scatter_nd
 from onnxwright.atenlib.op import aten
-from onnxwright.atenlib.ops.matmul import addmm
-from onnxwright.atenlib.protocols import Number, Op, Size, Value
-from onnxwright.atenlib.rules import custom, like, reduction
+from onnxwright.atenlib.protocols import Op, Size, Value
+from onnxwright.atenlib.rules import custom, like
 from onnxwright.types.dtypes import DType
 
 _UNTESTED = "OpInfos have no sparse samples; tests/exporter/test_sparse.py runs modules with it"
@@ -129,20 +128,6 @@ def coalesce(op: Op, self: Value) -> Value:
 def sparse_mm(op: Op, sparse: Value, dense: Value) -> Value:
     """The product of two matrices."""
     return algebra.matmul(op, sparse, dense)
-
-
-@aten("aten::_sparse_addmm", rule=like("mat1"), untested=_UNTESTED)
-def sparse_addmm(
-    op: Op, self: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1
-) -> Any:
-    """`beta * self + alpha * mat1 @ mat2`."""
-    return addmm.body(op, self, mat1, mat2, beta=beta, alpha=alpha)
-
-
-@aten("aten::_sparse_sum", rule=reduction(promote="bool_to_long"), untested=_UNTESTED)
-def sparse_sum(op: Op, self: Value) -> Value:
-    """The sum of all elements."""
-    return reduce(op, "ReduceSum", self, reduced_axes(None, self.rank), False)
 
 
 @aten("aten::_sparse_sum.dim", rule=like("self"), untested=_UNTESTED)

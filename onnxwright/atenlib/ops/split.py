@@ -81,22 +81,19 @@ def _even_lengths(op: Op, x: Value, length: Size, axis: int) -> list[Any]:
 
 @aten(
     "aten::split.Tensor",
+    "aten::split.sizes",
     "aten::split_copy.Tensor",
     "aten::unsafe_split.Tensor",
     rule=like(),
     complex="parts",
-    tests=[OpTest("split"), OpTest("unsafe_split")],
+    tests=[OpTest("split"), OpTest("split:list_args"), OpTest("unsafe_split")],
 )
-def split(op: Op, self: Value, split_size: Size, dim: int = 0) -> list[Value]:
-    """Parts of one size along a dimension, the last one shorter."""
+def split(op: Op, self: Value, split_size: Size | Sequence[Size], dim: int = 0) -> list[Value]:
+    """Parts of one size along a dimension, the last one shorter, or parts of given sizes."""
     axis = axis_of(dim, self.rank)
+    if isinstance(split_size, Sequence):
+        return parted(op, self, split_size, axis)
     return parted(op, self, _even_lengths(op, self, split_size, axis), axis)
-
-
-@aten("aten::split.sizes", rule=like(), complex="parts", tests=[OpTest("split:list_args")])
-def split_sizes(op: Op, self: Value, split_size: Sequence[Size], dim: int = 0) -> list[Value]:
-    """Parts of given sizes along a dimension."""
-    return parted(op, self, split_size, axis_of(dim, self.rank))
 
 
 @aten(
@@ -182,45 +179,22 @@ def tensor_split_tensor(
     return cut_at(op, self, [op.Gather(indices_or_sections, i) for i in range(count)], axis)
 
 
-def _split_axis(x: Value, axis: int) -> int:
-    """The axis of hsplit, of which vectors have one less."""
-    return 0 if axis == 1 and x.rank == 1 else axis
+def _register(name: str, axis: int, where: str) -> None:
+    """Register the parts and the cuts along one dimension; a vector has no second one."""
+
+    def even(op: Op, self: Value, sections: int) -> list[Value]:
+        return even_parts(op, self, sections, 0 if self.rank == 1 else axis)
+
+    def cut(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
+        return cut_at(op, self, list(indices), 0 if self.rank == 1 else axis)
+
+    aten(f"aten::{name}.int", rule=like(), complex="parts", doc=f"Even parts {where}.")(even)
+    aten(f"aten::{name}.array", rule=like(), complex="parts", doc=f"Cut {where}.")(cut)
 
 
-@aten("aten::hsplit.int", rule=like(), complex="parts")
-def hsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
-    """Even parts along the second dimension, of a vector along its only one."""
-    return even_parts(op, self, sections, _split_axis(self, 1))
-
-
-@aten("aten::hsplit.array", rule=like(), complex="parts")
-def hsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
-    """Cut along the second dimension, of a vector along its only one."""
-    return cut_at(op, self, list(indices), _split_axis(self, 1))
-
-
-@aten("aten::vsplit.int", rule=like(), complex="parts")
-def vsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
-    """Even parts along the first dimension."""
-    return even_parts(op, self, sections, 0)
-
-
-@aten("aten::vsplit.array", rule=like(), complex="parts")
-def vsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
-    """Cut along the first dimension."""
-    return cut_at(op, self, list(indices), 0)
-
-
-@aten("aten::dsplit.int", rule=like(), complex="parts")
-def dsplit_int(op: Op, self: Value, sections: int) -> list[Value]:
-    """Even parts along the third dimension."""
-    return even_parts(op, self, sections, 2)
-
-
-@aten("aten::dsplit.array", rule=like(), complex="parts")
-def dsplit_array(op: Op, self: Value, indices: Sequence[int]) -> list[Value]:
-    """Cut along the third dimension."""
-    return cut_at(op, self, list(indices), 2)
+_register("hsplit", 1, "along the second dimension, of a vector along its only one")
+_register("vsplit", 0, "along the first dimension")
+_register("dsplit", 2, "along the third dimension")
 
 
 @aten("aten::unbind.int", "aten::unbind_copy.int", rule=like(), complex="parts",

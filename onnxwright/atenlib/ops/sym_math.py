@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,32 +14,39 @@ from onnxwright.atenlib.protocols import Number, Op, Value, is_value
 from onnxwright.semantics import arithmetic
 
 
-def _rounded(op: Op, name: str, a: Value | Number) -> Any:
-    """A whole number next to a number, by a function of `math` or an operator of that name."""
-    if not is_value(a):
-        return getattr(math, name)(a)
-    x: Value = op.backend.as_weak(a, None)
-    if x.onnx_dtype.is_float and name != "trunc":  # a cast to an integer cuts by itself
-        x = getattr(op, name.title())(x)
-    return arithmetic.to_python_number(op.backend, "int", x)
+def _rounded(name: str, doc: str, *others: str) -> None:
+    """Register a whole number next to a number: a function of `math`, an operator of that name."""
+
+    def body(op: Op, a: Value | Number) -> Any:
+        if not is_value(a):
+            return getattr(math, name)(a)
+        x: Value = op.backend.as_weak(a, None)
+        if x.onnx_dtype.is_float and name != "trunc":  # a cast to an integer cuts by itself
+            x = getattr(op, name.title())(x)
+        return arithmetic.to_python_number(op.backend, "int", x)
+
+    aten(f"math::{name}", *others, rule=SAME, untested=SYMBOLIC, doc=doc)(body)
 
 
-@aten("math::ceil", rule=SAME, untested=SYMBOLIC)
-def ceil(op: Op, a: Value | Number) -> Any:
-    """The least integer that is not below."""
-    return _rounded(op, "ceil", a)
+_rounded("ceil", "The least integer that is not below.")
+_rounded("floor", "The greatest integer that is not above.")
+_rounded("trunc", "The next integer towards zero.", "torch::sym_int", "builtins::int")
 
 
-@aten("math::floor", rule=SAME, untested=SYMBOLIC)
-def floor(op: Op, a: Value | Number) -> Any:
-    """The greatest integer that is not above."""
-    return _rounded(op, "floor", a)
+def _of_float(name: str, doc: str, *others: str) -> None:
+    """Register a function of `math` that is the ONNX operator of that name."""
+
+    def body(op: Op, a: Value | Number) -> Any:
+        if not is_value(a):
+            return getattr(math, name)(a)
+        return weak(op, getattr(op, name.title())(op.backend.as_weak(_float(op, a), None)))
+
+    aten(f"math::{name}", *others, rule=SAME, untested=SYMBOLIC, doc=doc)(body)
 
 
-@aten("math::trunc", "torch::sym_int", "builtins::int", rule=SAME, untested=SYMBOLIC)
-def trunc(op: Op, a: Value | Number) -> Any:
-    """The next integer towards zero."""
-    return _rounded(op, "trunc", a)
+_of_float("sqrt", "The square root.", "torch::_sym_sqrt")
+_of_float("exp", "The exponential.")
+_of_float("log", "The natural logarithm.")
 
 
 @aten("builtins::round", rule=SAME, untested=SYMBOLIC)
@@ -59,34 +67,10 @@ def sym_float(op: Op, a: Value | Number) -> Any:
     return _float(op, a) if is_value(a) else float(a)
 
 
-@aten("math::sqrt", "torch::_sym_sqrt", rule=SAME, untested=SYMBOLIC)
-def sqrt(op: Op, a: Value | Number) -> Any:
-    """The square root."""
-    if not is_value(a):
-        return math.sqrt(a)
-    return weak(op, op.Sqrt(op.backend.as_weak(_float(op, a), None)))
-
-
 @aten("builtins::bool", rule=SAME, untested=SYMBOLIC)
 def bool_(op: Op, a: Value | Number) -> Any:
     """Whether the number is not zero."""
     return arithmetic.to_python_number(op.backend, "bool", a) if is_value(a) else bool(a)
-
-
-@aten("math::exp", rule=SAME, untested=SYMBOLIC)
-def exp(op: Op, a: Value | Number) -> Any:
-    """The exponential."""
-    if not is_value(a):
-        return math.exp(a)
-    return weak(op, op.Exp(op.backend.as_weak(_float(op, a), None)))
-
-
-@aten("math::log", rule=SAME, untested=SYMBOLIC)
-def log(op: Op, a: Value | Number) -> Any:
-    """The natural logarithm."""
-    if not is_value(a):
-        return math.log(a)
-    return weak(op, op.Log(op.backend.as_weak(_float(op, a), None)))
 
 
 @aten("math::log2", "torch::_sym_log2", rule=SAME, untested=SYMBOLIC)
@@ -112,22 +96,21 @@ def _together(op: Op, numbers: list[Any]) -> tuple[list[Any], str]:
     return values, kind
 
 
-@aten("torch::sym_max", "builtins::max", rule=SAME, untested=SYMBOLIC)
-def sym_max(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """The greater of two numbers."""
-    if not is_value(a) and not is_value(b):
-        return max(a, b)
-    values, kind = _together(op, [a, b])
-    return op.backend.as_weak(op.Max(*values), kind)
+def _extreme(name: str, of_numbers: Callable[..., Any], doc: str) -> None:
+    """Register the greater or the smaller of two numbers."""
+
+    def body(op: Op, a: Value | Number, b: Value | Number) -> Any:
+        if not is_value(a) and not is_value(b):
+            return of_numbers(a, b)
+        values, kind = _together(op, [a, b])
+        return op.backend.as_weak(getattr(op, name.title())(*values), kind)
+
+    names = (f"torch::sym_{name}", f"builtins::{name}")
+    aten(*names, rule=SAME, untested=SYMBOLIC, doc=doc)(body)
 
 
-@aten("torch::sym_min", "builtins::min", rule=SAME, untested=SYMBOLIC)
-def sym_min(op: Op, a: Value | Number, b: Value | Number) -> Any:
-    """The smaller of two numbers."""
-    if not is_value(a) and not is_value(b):
-        return min(a, b)
-    values, kind = _together(op, [a, b])
-    return op.backend.as_weak(op.Min(*values), kind)
+_extreme("max", max, "The greater of two numbers.")
+_extreme("min", min, "The smaller of two numbers.")
 
 
 @aten("torch::sym_sum", rule=SAME, untested=SYMBOLIC)

@@ -177,78 +177,50 @@ def as_before(op: Op, y: Value, dtype: DType) -> Value:
     return cast(op, y, dtype)
 
 
-def _factors(scales: Any) -> Sequence[float] | None:
-    return scales or None
+def _by_factors(names: Sequence[str], mode: str, doc: str, tests: Sequence[OpTest]) -> None:
+    """Register the overloads that take the sizes or the factors of all axes."""
+
+    def nearest(
+        op: Op, input: Value, output_size: Sequence[Size] | None,
+        scale_factors: Sequence[float] | None,
+    ) -> Value:  # fmt: skip
+        return resize(op, input, mode, output_size, scale_factors or None)
+
+    def smooth(
+        op: Op, input: Value, output_size: Sequence[Size] | None, align_corners: bool,
+        scale_factors: Sequence[float] | None,
+    ) -> Value:  # fmt: skip
+        return resize(op, input, mode, output_size, scale_factors or None, align_corners)
+
+    full = [f"aten::{name}.vec" for name in names]
+    body = nearest if mode in ("nearest", "exact") else smooth
+    aten(*full, rule=like("input"), tests=tests, doc=doc)(body)
 
 
-@aten(
-    "aten::upsample_nearest1d.vec",
-    "aten::upsample_nearest2d.vec",
-    "aten::upsample_nearest3d.vec",
-    rule=like("input"),
-    tests=[
-        OpTest("nn.functional.interpolate:nearest"),
-        OpTest("nn.functional.upsample_nearest"),
-    ],
-)
-def upsample_nearest_vec(
-    op: Op, input: Value, output_size: Sequence[Size] | None, scale_factors: Sequence[float] | None
-) -> Value:
-    """An image resized to the nearest elements, measured from their lower edges."""
-    return resize(op, input, "nearest", output_size, _factors(scale_factors))
+def _tests(*names: str) -> list[OpTest]:
+    return [OpTest(f"nn.functional.{name}", tol=_WEIGHTS) for name in names]
 
 
-@aten(
-    "aten::_upsample_nearest_exact1d.vec",
-    "aten::_upsample_nearest_exact2d.vec",
-    "aten::_upsample_nearest_exact3d.vec",
-    rule=like("input"),
-    tests=[OpTest("nn.functional.interpolate:nearest-exact")],
-)
-def upsample_nearest_exact_vec(
-    op: Op, input: Value, output_size: Sequence[Size] | None, scale_factors: Sequence[float] | None
-) -> Value:
-    """An image resized to the nearest elements, measured from their centres."""
-    return resize(op, input, "exact", output_size, _factors(scale_factors))
-
-
-@aten(
-    "aten::upsample_linear1d.vec",
-    "aten::upsample_bilinear2d.vec",
-    "aten::upsample_trilinear3d.vec",
-    rule=like("input"),
-    tests=[
-        OpTest("nn.functional.interpolate:linear", tol=_WEIGHTS),
-        OpTest("nn.functional.interpolate:bilinear", tol=_WEIGHTS),
-        OpTest("nn.functional.interpolate:trilinear", tol=_WEIGHTS),
-        OpTest("nn.functional.upsample_bilinear", tol=_WEIGHTS),
-    ],
-)
-def upsample_linear_vec(
-    op: Op,
-    input: Value,
-    output_size: Sequence[Size] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> Value:
-    """An image resized by linear interpolation along each axis."""
-    return resize(op, input, "linear", output_size, _factors(scale_factors), align_corners)
-
-
-@aten(
-    "aten::upsample_bicubic2d.vec",
-    rule=like("input"),
-    tests=[OpTest("nn.functional.interpolate:bicubic", tol=_WEIGHTS, xfail=[_LAST_BIT])],
-)
-def upsample_bicubic2d_vec(
-    op: Op,
-    input: Value,
-    output_size: Sequence[Size] | None,
-    align_corners: bool,
-    scale_factors: Sequence[float] | None,
-) -> Value:
-    """An image resized by cubic convolution."""
-    return resize(op, input, "cubic", output_size, _factors(scale_factors), align_corners)
+_by_factors(
+    [f"upsample_nearest{n}d" for n in (1, 2, 3)], "nearest",
+    "An image resized to the nearest elements, measured from their lower edges.",
+    [OpTest("nn.functional.interpolate:nearest"), OpTest("nn.functional.upsample_nearest")],
+)  # fmt: skip
+_by_factors(
+    [f"_upsample_nearest_exact{n}d" for n in (1, 2, 3)], "exact",
+    "An image resized to the nearest elements, measured from their centres.",
+    [OpTest("nn.functional.interpolate:nearest-exact")],
+)  # fmt: skip
+_by_factors(
+    ["upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"], "linear",
+    "An image resized by linear interpolation along each axis.",
+    _tests("interpolate:linear", "interpolate:bilinear", "interpolate:trilinear",
+           "upsample_bilinear"),
+)  # fmt: skip
+_by_factors(
+    ["upsample_bicubic2d"], "cubic", "An image resized by cubic convolution.",
+    [OpTest("nn.functional.interpolate:bicubic", tol=_WEIGHTS, xfail=[_LAST_BIT])],
+)  # fmt: skip
 
 
 def _given(*scales: Any) -> list[Any] | None:

@@ -119,33 +119,20 @@ def squeeze_axes(op: Op, x: Value, axes: list[int]) -> Value:
 
 @aten(
     "aten::squeeze",
-    "aten::squeeze_copy",
-    rule=like(),
-    complex="parts",
-    tests=[OpTest("squeeze"), OpTest("squeeze_copy")],
-)
-def squeeze(op: Op, self: Value) -> Value:
-    """Without the dimensions of size one."""
-    return squeeze_axes(op, self, list(range(self.rank)))
-
-
-@aten("aten::squeeze.dim", "aten::squeeze_copy.dim", rule=like(), complex="parts",
-      tests=[OpTest("squeeze"), OpTest("squeeze_copy")])  # fmt: skip
-def squeeze_dim(op: Op, self: Value, dim: int) -> Value:
-    """Without one dimension, if its size is one."""
-    return squeeze_axes(op, self, axes_of(dim, self.rank))
-
-
-@aten(
+    "aten::squeeze.dim",
     "aten::squeeze.dims",
+    "aten::squeeze_copy",
+    "aten::squeeze_copy.dim",
     "aten::squeeze_copy.dims",
     rule=like(),
     complex="parts",
-    tests=[OpTest("squeeze:multiple")],
+    tests=[OpTest("squeeze"), OpTest("squeeze:multiple"), OpTest("squeeze_copy")],
 )
-def squeeze_dims(op: Op, self: Value, dim: Sequence[int]) -> Value:
-    """Without those of some dimensions whose size is one; no dimensions are none of them."""
-    return squeeze_axes(op, self, axes_of(dim, self.rank)) if dim else self
+def squeeze(op: Op, self: Value, dim: int | Sequence[int] | None = None) -> Value:
+    """Without the dimensions of size one, of all or of some; no dimensions are none of them."""
+    if isinstance(dim, (list, tuple)) and not dim:
+        return self
+    return squeeze_axes(op, self, axes_of(dim, self.rank))
 
 
 @aten(

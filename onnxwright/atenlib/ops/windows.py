@@ -5,6 +5,7 @@ The length is a number of the program, so that a window is one constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,22 +42,29 @@ def _blackman(angle: _Array) -> _Array:
     return window
 
 
-@aten("aten::bartlett_window", "aten::bartlett_window.periodic", rule=creation(),
-      untested=_UNTESTED)  # fmt: skip
-def bartlett_window(
-    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
-) -> Value:
-    """A triangle."""
-    return _window(op, window_length, periodic, dtype, _bartlett)
+def _hann(angle: _Array) -> _Array:
+    window: _Array = 0.5 - 0.5 * np.cos(angle)
+    return window
 
 
-@aten("aten::blackman_window", "aten::blackman_window.periodic", rule=creation(),
-      untested=_UNTESTED)  # fmt: skip
-def blackman_window(
-    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
-) -> Value:
-    """A sum of three cosines, 0.42 - 0.5 cos + 0.08 cos of twice the angle."""
-    return _window(op, window_length, periodic, dtype, _blackman)
+def _register(name: str, function: Callable[[_Array], _Array], doc: str) -> None:
+    """Register a window that has no parameters of its own."""
+
+    def body(
+        op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
+    ) -> Value:
+        return _window(op, window_length, periodic, dtype, function)
+
+    names = (f"aten::{name}", f"aten::{name}.periodic")
+    aten(*names, rule=creation(), untested=_UNTESTED, doc=doc)(body)
+
+
+_register("bartlett_window", _bartlett, "A triangle.")
+_register(
+    "blackman_window", _blackman,
+    "A sum of three cosines, 0.42 - 0.5 cos + 0.08 cos of twice the angle.",
+)  # fmt: skip
+_register("hann_window", _hann, "A raised cosine that is zero at its ends.")
 
 
 @aten(
@@ -78,14 +86,6 @@ def hamming_window(
 ) -> Value:
     """A raised cosine, `alpha - beta cos`."""
     return _window(op, window_length, periodic, dtype, lambda a: alpha - beta * np.cos(a))
-
-
-@aten("aten::hann_window", "aten::hann_window.periodic", rule=creation(), untested=_UNTESTED)
-def hann_window(
-    op: Op, window_length: int, periodic: bool = True, *, dtype: DType | None = None
-) -> Value:
-    """A raised cosine that is zero at its ends."""
-    return _window(op, window_length, periodic, dtype, lambda a: 0.5 - 0.5 * np.cos(a))
 
 
 @aten(

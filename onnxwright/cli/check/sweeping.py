@@ -1,4 +1,4 @@
-"""`sweep`: every ATen function against PyTorch's own samples."""
+"""`sweep`, `coverage`: ATen functions against PyTorch's samples, and which functions there are."""
 
 from __future__ import annotations
 
@@ -282,3 +282,47 @@ def _cluster(args: Namespace) -> Any:
             "run in this process with -n 0"
         )
     return Cluster(workers, args.scheduler, args.timeout, args.memory, args.dashboard)
+
+
+@command(
+    "coverage",
+    "show which ATen operators have a function, by dtype and mode, with reasons for gaps",
+    [
+        "onnxwright coverage --summary",
+        "onnxwright sweep --json sweep.json",
+        "onnxwright coverage --report sweep.json --html coverage.html",
+    ],
+    argument("--report", "FILE", "the JSON of a sweep: what passed"),
+    argument("--names", "FILE", "a JSON list of operators to look for"),
+    argument("--op", "NAME", "only this operator", action="append"),
+    flag("--summary", "no line for each operator"),
+    argument("--json", "FILE", "write the table as JSON"),
+    argument("--html", "FILE", "write the table as a page"),
+)
+def _coverage(args: Namespace) -> int:
+    need_torch("coverage")
+    from onnxwright.sweep.coverage import coverage
+
+    report = _read(args.report, dict, "the JSON of a sweep") if args.report else None
+    if report is not None and "units" not in report:
+        raise CliError(f"{args.report} is not the JSON of a sweep")
+    names = _read(args.names, list, "a JSON list of names") if args.names else []
+    table = coverage(report, names, args.op or ())
+    if args.op and not table.rows:
+        raise CliError(f"there is no function for {', '.join(args.op)}")
+    if args.json:
+        write(args.json, json.dumps(table.data(), indent=1))
+    if args.html:
+        write(args.html, table.html())
+    print(table.text(table=not args.summary))
+    return OK
+
+
+def _read(path: str, kind: type, what: str) -> Any:
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CliError(f"{path} is not {what}: {error}") from error
+    if not isinstance(value, kind):
+        raise CliError(f"{path} is not {what}")
+    return value

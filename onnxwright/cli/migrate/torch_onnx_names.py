@@ -172,6 +172,3 @@ def _names(source: Source, node: ast.ImportFrom) -> None:
     if left:
         names = ", ".join(map(ast.unparse, left))
         source.move_names(node, left, f"from {node.module} import {names}")
-
-
-__all__ = ["rewrite_torch_onnx"]

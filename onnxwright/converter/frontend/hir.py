@@ -11,85 +11,84 @@ from typing import Union, get_args
 
 from onnxwright.diagnostics.span import Span
 
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What every node has: its place in the source."""
+
+    span: Span
+
+
 # -- expressions -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Node):
     """A name that is read."""
 
-    span: Span
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Node):
     """A number, string, `None`, `...`, or a value put there by a pass."""
 
-    span: Span
     value: object
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Node):
     """`value.name`."""
 
-    span: Span
     value: Expr
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Subscript:
+class Subscript(Node):
     """`value[index]`."""
 
-    span: Span
     value: Expr
     index: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class SliceExpr:
+class SliceExpr(Node):
     """`lower:upper:step` between square brackets."""
 
-    span: Span
     lower: Expr | None
     upper: Expr | None
     step: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Display:
+class Display(Node):
     """`(a, b)`, `[a, b]` or `{a, b}`; kind is `tuple`, `list` or `set`."""
 
-    span: Span
     kind: str
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DictDisplay:
+class DictDisplay(Node):
     """`{k: v}`; a key of None means `**v`."""
 
-    span: Span
     keys: tuple[Expr | None, ...]
     values: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Node):
     """A unary operator, named as in the module `operator`."""
 
-    span: Span
     op: str
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Node):
     """A binary operator, named as in the module `operator`; `inplace` in `left op= right`."""
 
-    span: Span
     op: str
     left: Expr
     right: Expr
@@ -97,66 +96,59 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Node):
     """`first op rest op rest ...`; `is`, `is_not`, `in`, `not_in` beside the usual ones."""
 
-    span: Span
     first: Expr
     ops: tuple[str, ...]
     rest: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Node):
     """`and` / `or` of two or more operands."""
 
-    span: Span
     op: str
     operands: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Node):
     """`then if test else orelse`."""
 
-    span: Span
     test: Expr
     then: Expr
     orelse: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Star:
+class Star(Node):
     """`*value` in a call or a display."""
 
-    span: Span
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Node):
     """A call; a keyword of None means `**value`."""
 
-    span: Span
     func: Expr
     args: tuple[Expr, ...]
     keywords: tuple[tuple[str | None, Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Walrus:
+class Walrus(Node):
     """`name := value`."""
 
-    span: Span
     name: str
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class Format(Node):
     """An f-string: text and (expression, conversion, format) parts."""
 
-    span: Span
     parts: tuple[str | tuple[Expr, str, Expr | None], ...]
 
 
@@ -170,10 +162,9 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Comprehension:
+class Comprehension(Node):
     """A list, set, dict or generator comprehension."""
 
-    span: Span
     kind: str
     element: Expr
     value: Expr | None
@@ -181,10 +172,9 @@ class Comprehension:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Node):
     """A parameter of a local function; `annotation` is the text of its annotation, if any."""
 
-    span: Span
     name: str
     kind: str
     default: Expr | None
@@ -192,17 +182,16 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFunction:
+class LocalFunction(Node):
     """A nested `def` or a `lambda`."""
 
-    span: Span
     name: str
     params: tuple[Parameter, ...]
     body: Block
 
 
 @dataclass(frozen=True, slots=True)
-class Verbatim:
+class Verbatim(Node):
     """A piece of Python's own tree that passes move about without looking inside.
 
     It is an expression, or a statement that decides nothing (then it is the value of an
@@ -216,7 +205,6 @@ class Verbatim:
         captured: the names that functions defined in it take from around them.
     """
 
-    span: Span
     node: object
     read: tuple[str, ...] = ()
     bound: tuple[str, ...] = ()
@@ -232,30 +220,27 @@ Expr = Union[
 
 
 @dataclass(frozen=True, slots=True)
-class NameTarget:
+class NameTarget(Node):
     """A name that is bound."""
 
-    span: Span
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class TupleTarget:
+class TupleTarget(Node):
     """Names that are bound to the parts of a value; `star` is the position of `*rest`."""
 
-    span: Span
     items: tuple[Target, ...]
     star: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ItemTarget:
+class ItemTarget(Node):
     """`container[index] = ...`: binds a changed copy of a container or tensor to its name.
 
     `path` has the indices before the last one: `x[0][1] = ...`.
     """
 
-    span: Span
     id: str
     index: Expr
     path: tuple[Expr, ...] = ()
@@ -267,14 +252,13 @@ Target = Union[NameTarget, TupleTarget, ItemTarget]
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(Node):
     """Bind targets to a value.
 
     `annotation` is the text of an annotation, if any; `declared` are the names among the targets
     that a statement before annotates (`y: FLOAT["N"]` without a value), with those texts.
     """
 
-    span: Span
     targets: tuple[Target, ...]
     value: Expr
     annotation: str | None = None
@@ -282,10 +266,9 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class If:
+class If(Node):
     """A branch; `live_out` are the names read after it, in order of first binding."""
 
-    span: Span
     test: Expr
     then: Block
     orelse: Block
@@ -293,7 +276,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class For(Node):
     """A `for` loop.
 
     `broken` names the flag that stops the loop once it is true; `carried` are the names whose
@@ -302,7 +285,6 @@ class For:
     `break`.
     """
 
-    span: Span
     target: Target
     iterable: Expr
     body: Block
@@ -315,10 +297,9 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
-class While:
+class While(Node):
     """A `while` loop; fields as in `For`."""
 
-    span: Span
     test: Expr
     body: Block
     orelse: Block = ()
@@ -328,65 +309,55 @@ class While:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class Break(Node):
     """`break`; removed by the loop-exits pass."""
 
-    span: Span
-
 
 @dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Node):
     """`continue`; removed by the loop-exits pass."""
 
-    span: Span
-
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Return(Node):
     """`return value`; removed by the single-exit pass."""
 
-    span: Span
     value: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluate:
+class Evaluate(Node):
     """An expression as a statement."""
 
-    span: Span
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Define:
+class Define(Node):
     """A nested `def`."""
 
-    span: Span
     function: LocalFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Assert:
+class Assert(Node):
     """`assert test, message`."""
 
-    span: Span
     test: Expr
     message: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Raise:
+class Raise(Node):
     """`raise exception`."""
 
-    span: Span
     exception: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Node):
     """`del name`."""
 
-    span: Span
     id: str
 
 
@@ -394,7 +365,6 @@ Statement = Union[
     Assign, If, For, While, Break, Continue, Return, Evaluate, Define, Assert, Raise, Delete
 ]
 Block = tuple[Statement, ...]
-Node = Union[Expr, Statement, Target, Clause, Parameter]
 
 # Names that passes make start with this; Python cannot spell them.
 INTERNAL = "%"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Diagnostic, Hinted
 from onnxwright.errors import AtenArgumentError, AtenLookupError, AtenUnsupportedError
 
 
@@ -19,16 +19,14 @@ class AtenDefinedTwice(Diagnostic):
     second: str
 
 
-class AtenUnknown(Diagnostic):
+class AtenUnknown(Hinted):
     """No function is registered for an ATen operator."""
 
     code = "OW802"
     title = "no ATen function is registered for `{name}`"
     label = "asked for here"
-    help = "{hint}"
     error = AtenLookupError
     name: str
-    hint: str
 
 
 class AtenBadCall(Diagnostic):
@@ -44,14 +42,12 @@ class AtenBadCall(Diagnostic):
     signature: str
 
 
-class AtenUnsupported(Diagnostic):
+class AtenUnsupported(Hinted):
     """An ATen function is called with arguments that ONNX cannot express."""
 
     code = "OW804"
     title = "{name}: {reason}"
     label = "called here"
-    help = "{hint}"
     error = AtenUnsupportedError
     name: str
     reason: str
-    hint: str

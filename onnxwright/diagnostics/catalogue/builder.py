@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptError, ScriptNameError, ScriptTypeError, ScriptValueError
 
 
@@ -138,16 +138,14 @@ class StrangeModule(Diagnostic):
     root: str
 
 
-class StateMismatch(Diagnostic):
+class StateMismatch(Advised):
     """Numbers that are given to parameters do not fit: their names, shapes or element types."""
 
     code = "OW552"
     title = "{what}"
     label = "given here"
-    help = "{advice}"
     error = ScriptValueError
     what: str
-    advice: str
 
 
 class FunctionsInGraph(Diagnostic):

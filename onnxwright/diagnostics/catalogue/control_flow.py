@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import (
     ScriptNameError,
     ScriptSyntaxError,
@@ -13,28 +13,24 @@ from onnxwright.errors import (
 )
 
 
-class NotAssigned(Diagnostic):
+class NotAssigned(Advised):
     """A local name is read before it has any value."""
 
     code = "OW301"
     title = "`{name}` has no value yet"
     label = "read here"
-    help = "{advice}"
     error = ScriptNameError
     name: str
-    advice: str
 
 
-class MayBeUnassigned(Diagnostic):
+class MayBeUnassigned(Advised):
     """A name is read after an `if` or a loop that does not always give it a value."""
 
     code = "OW302"
     title = "`{name}` may have no value here"
     label = "read here"
-    help = "{advice}"
     error = ScriptNameError
     name: str
-    advice: str
 
 
 class MissingReturn(Diagnostic):
@@ -244,17 +240,15 @@ class TooManyIterations(Diagnostic):
     limit: int
 
 
-class IdentityOfTensor(Diagnostic):
+class IdentityOfTensor(Advised):
     """A tensor is compared by identity with a number, a string or `True`."""
 
     code = "OW320"
     title = "{what} is never the object `{constant}`"
     label = "`is` compares objects, not values, and so does `case True:`"
-    help = "{advice}"
     error = ScriptValueError
     what: str
     constant: str
-    advice: str
 
 
 class ListItemType(Diagnostic):
@@ -268,14 +262,12 @@ class ListItemType(Diagnostic):
     name: str
 
 
-class RunTimeListUse(Diagnostic):
+class RunTimeListUse(Advised):
     """Something is done with a list of run-time length that needs its length while compiling."""
 
     code = "OW896"
     title = "`{name}` {what}"
     label = "a loop or branch of the model appended to this list"
-    help = "{advice}"
     error = StaticTypeError
     name: str
     what: str
-    advice: str

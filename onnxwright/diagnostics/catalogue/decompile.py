@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptValueError
 
 
-class NoWeightsFile(Diagnostic):
+class NoWeightsFile(Advised):
     """`weights=` names a place that is not known, or a file of arrays without its path."""
 
     code = "OW742"
     title = "`weights={value}` does not say where the arrays go"
     label = "asked for here"
-    help = "{advice}"
     error = ScriptValueError
     value: str
-    advice: str
 
 
 class WeightsTooLargeForText(Diagnostic):

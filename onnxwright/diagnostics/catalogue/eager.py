@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import EagerError, EagerTypeError, EagerValueError
 
 
@@ -21,17 +21,15 @@ class TruthOfManyElements(Diagnostic):
     size: int
 
 
-class NotOneNumber(Diagnostic):
+class NotOneNumber(Advised):
     """`int()`, `float()`, an index or a format needs one number; the tensor has more, or none."""
 
     code = "OW602"
     title = "{kind} cannot be used as {use}"
     label = "one number is needed here"
-    help = "{advice}"
     error = EagerTypeError
     kind: str
     use: str
-    advice: str
 
 
 class ScalarHasNoAxis(Diagnostic):
@@ -56,19 +54,17 @@ class NotAnArray(Diagnostic):
     what: str
 
 
-class WrongArgumentType(Diagnostic):
+class WrongArgumentType(Advised):
     """An argument of a function has a type that its parameter does not allow."""
 
     code = "OW605"
     title = "`{function}`: parameter `{parameter}` takes {expected}, got {got}"
     label = "called here"
-    help = "{advice}"
     error = EagerTypeError
     function: str
     parameter: str
     expected: str
     got: str
-    advice: str
 
 
 class CallDoesNotFit(Diagnostic):
@@ -84,18 +80,16 @@ class CallDoesNotFit(Diagnostic):
     signature: str
 
 
-class WrongResult(Diagnostic):
+class WrongResult(Advised):
     """A function returns something that its annotation does not promise."""
 
     code = "OW607"
     title = "`{function}` returned {got}, its annotation says {expected}"
     label = "called here"
-    help = "{advice}"
     error = EagerTypeError
     function: str
     got: str
     expected: str
-    advice: str
 
 
 class NoKernel(Diagnostic):
@@ -206,47 +200,41 @@ class ImplementedTwice(Diagnostic):
     place: str
 
 
-class WrongBodyResult(Diagnostic):
+class WrongBodyResult(Advised):
     """A callable given as a subgraph returned something the operator cannot use."""
 
     code = "OW618"
     title = "`{attribute}` of `{op}` returned {got}, expected {expected}"
     label = "called here"
-    help = "{advice}"
     error = EagerTypeError
     op: str
     attribute: str
     got: str
     expected: str
-    advice: str
 
 
-class WrongBodyCall(Diagnostic):
+class WrongBodyCall(Advised):
     """A callable given as a subgraph cannot be called with what the operator gives it."""
 
     code = "OW619"
     title = "`{attribute}` of `{op}` is called with {arguments}, it takes {takes}"
     label = "called here"
-    help = "{advice}"
     error = EagerTypeError
     op: str
     attribute: str
     arguments: str
     takes: str
-    advice: str
 
 
-class BadLoopInput(Diagnostic):
+class BadLoopInput(Advised):
     """An input of a control-flow operator is missing or has an impossible size."""
 
     code = "OW620"
     title = "`{op}`: {reason}"
     label = "called here"
-    help = "{advice}"
     error = EagerValueError
     op: str
     reason: str
-    advice: str
 
 
 class BadModelInput(Diagnostic):
@@ -261,19 +249,17 @@ class BadModelInput(Diagnostic):
     inputs: str
 
 
-class ModelFailed(Diagnostic):
+class ModelFailed(Advised):
     """A whole model was refused, or failed, in the runtime."""
 
     code = "OW622"
     title = "{evaluator} {verb} the model: {reason}"
     label = "{where}"
-    help = "{advice}"
     error = EagerError
     evaluator: str
     verb: str
     reason: str
     where: str
-    advice: str
 
 
 class BadValueFound(Diagnostic):
@@ -289,30 +275,26 @@ class BadValueFound(Diagnostic):
     value: str
 
 
-class UnknownNode(Diagnostic):
+class UnknownNode(Advised):
     """A debugging tool is asked for a node or value that the model does not have."""
 
     code = "OW624"
     title = "the model has no {what} `{name}`"
     label = "asked for here"
-    help = "{advice}"
     error = EagerValueError
     what: str
     name: str
-    advice: str
 
 
-class BadOption(Diagnostic):
+class BadOption(Advised):
     """An option of an eager tool has a value it does not know."""
 
     code = "OW625"
     title = "`{option}={value}` is not a valid choice"
     label = "given here"
-    help = "{advice}"
     error = EagerValueError
     option: str
     value: str
-    advice: str
 
 
 class UnpackedLater(Diagnostic):

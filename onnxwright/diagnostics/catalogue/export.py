@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic, Hinted
 from onnxwright.diagnostics.span import Span
 from onnxwright.errors import ExportError, ExportTypeError, ExportValueError
 
 
-class CaptureFailed(Diagnostic):
+class CaptureFailed(Hinted):
     """PyTorch could not capture the model as a graph, with any of the ways that were tried."""
 
     code = "OW821"
     title = "PyTorch could not capture the model"
     label = "here"
-    help = "{hint}"
     error = ExportError
-    hint: str
 
 
 class NoLowering(Diagnostic):
@@ -38,18 +36,16 @@ class NoLowering(Diagnostic):
     signature: str
 
 
-class LoweringFailed(Diagnostic):
+class LoweringFailed(Hinted):
     """A function of the library could not translate one node."""
 
     code = "OW823"
     title = "`{node}` ({target}) cannot be translated: {reason}"
     label = "{target} comes from here"
-    help = "{hint}"
     error = ExportError
     node: str
     target: str
     reason: str
-    hint: str
 
 
 class WrongResult(Diagnostic):
@@ -66,29 +62,25 @@ class WrongResult(Diagnostic):
     expected: str
 
 
-class BadExportArgument(Diagnostic):
+class BadExportArgument(Hinted):
     """An argument of `export` or of an exported program cannot be used."""
 
     code = "OW825"
     title = "`{name}`: {reason}"
     label = "given here"
-    help = "{hint}"
     error = ExportValueError
     name: str
     reason: str
-    hint: str
 
 
-class BadProgramInput(Diagnostic):
+class BadProgramInput(Hinted):
     """An exported program is called with inputs it does not take."""
 
     code = "OW826"
     title = "{reason}"
     label = "called here"
-    help = "{hint}"
     error = ExportTypeError
     reason: str
-    hint: str
 
 
 class FixedDimension(Diagnostic):
@@ -287,13 +279,12 @@ class LoopChanges(Diagnostic):
     after: str
 
 
-class NotRewritten(Diagnostic):
+class NotRewritten(Advised):
     """A form of Python cannot be captured where a tensor's value or a dynamic size decides."""
 
     code = "OW842"
     title = "{reason} cannot be captured where a tensor's value or a dynamic size decides"
     label = "here"
-    help = "{advice}"
     error = ExportError
     reason: str
     advice: str = (
@@ -350,13 +341,11 @@ def _line(span: Span | None) -> str:
     return f"{Path(span.file).name}:{span.line}" if span is not None else "file.py:1"
 
 
-class ObservedDiffer(Diagnostic):
+class ObservedDiffer(Advised):
     """Calls that were observed differ in more than sizes, so that one export cannot serve all."""
 
     code = "OW897"
     title = "{what}"
     label = "proposed here"
-    help = "{advice}"
     severity = "warning"
     what: str
-    advice: str

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Diagnostic, Hinted
 from onnxwright.errors import ExportError
 
 
-class SparseTensor(Diagnostic):
+class SparseTensor(Hinted):
     """A sparse input, result or weight: ONNX has no operators on sparse tensors."""
 
     code = "OW838"
     title = "{what} is sparse ({layout}), and the values of a model are dense"
     label = "exported here"
-    help = "{hint}"
     error = ExportError
     what: str
     layout: str
-    hint: str
 
 
-class QuantizedResult(Diagnostic):
+class QuantizedResult(Hinted):
     """An input or output of the model is a quantized tensor; ONNX has no such values."""
 
     code = "OW847"
     title = "{what} of the model is a quantized tensor"
     label = "exported here"
-    help = "{hint}"
     error = ExportError
     what: str
-    hint: str
 
 
 class NotDecided(Diagnostic):

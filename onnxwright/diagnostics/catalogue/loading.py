@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ModelError, ModelTypeError
 
 
@@ -18,15 +18,13 @@ class ModelNotReadable(Diagnostic):
     reason: str
 
 
-class DamagedModel(Diagnostic):
+class DamagedModel(Advised):
     """The base of messages about one part of a model."""
 
     label = "given here"
-    help = "{advice}"
     error = ModelError
     where: str
     what: str
-    advice: str
 
 
 class ExternalDataNotReadable(DamagedModel):

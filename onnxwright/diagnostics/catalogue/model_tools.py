@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ModelToolError
 
 
@@ -33,31 +33,27 @@ class DependsOnMoreInputs(Diagnostic):
     missing: str
 
 
-class CannotConnect(Diagnostic):
+class CannotConnect(Advised):
     """An output of one model cannot be the input of another one."""
 
     code = "OW878"
     title = "output `{output}` cannot be connected to input `{input}`: {reason}"
     label = "composed here"
-    help = "{advice}"
     error = ModelToolError
     output: str
     input: str
     reason: str
-    advice: str
 
 
-class NameTaken(Diagnostic):
+class NameTaken(Advised):
     """The new name of a value is taken by another value of the model."""
 
     code = "OW879"
     title = "the name `{name}` is taken by {holder}"
     label = "given here"
-    help = "{advice}"
     error = ModelToolError
     name: str
     holder: str
-    advice: str
 
 
 class ShapesContradict(Diagnostic):
@@ -87,14 +83,12 @@ class OtherTensor(Diagnostic):
     new_type: str
 
 
-class BadModelArgument(Diagnostic):
+class BadModelArgument(Advised):
     """An argument of a model tool cannot be used."""
 
     code = "OW882"
     title = "`{argument}` cannot be used: {reason}"
     label = "given here"
-    help = "{advice}"
     error = ModelToolError
     argument: str
     reason: str
-    advice: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import (
     ScriptAttributeError,
     ScriptError,
@@ -14,28 +14,24 @@ from onnxwright.errors import (
 )
 
 
-class UnknownName(Diagnostic):
+class UnknownName(Advised):
     """A name that is defined nowhere Python would look for it."""
 
     code = "OW201"
     title = "name `{name}` is not defined"
     label = "used here"
-    help = "{advice}"
     error = ScriptNameError
     name: str
-    advice: str
 
 
-class NoSource(Diagnostic):
+class NoSource(Advised):
     """The source text of a function cannot be found."""
 
     code = "OW202"
     title = "the source of `{name}` cannot be found"
     label = ""
-    help = "{advice}"
     error = ScriptError
     name: str
-    advice: str
 
 
 class SourceChanged(Diagnostic):
@@ -49,29 +45,25 @@ class SourceChanged(Diagnostic):
     name: str
 
 
-class NoSuchAttribute(Diagnostic):
+class NoSuchAttribute(Advised):
     """An attribute that an object known when compiling does not have."""
 
     code = "OW204"
     title = "{what} has no attribute `{name}`"
     label = "read here"
-    help = "{advice}"
     error = ScriptAttributeError
     what: str
     name: str
-    advice: str
 
 
-class NotCallable(Diagnostic):
+class NotCallable(Advised):
     """Something is called that cannot be called in a graph."""
 
     code = "OW205"
     title = "{what} cannot be called with tensors"
     label = "called here"
-    help = "{advice}"
     error = StaticTypeError
     what: str
-    advice: str
 
 
 class Recursion(Diagnostic):
@@ -99,13 +91,12 @@ class BadCall(Diagnostic):
     signature: str
 
 
-class StaticFailure(Diagnostic):
+class StaticFailure(Advised):
     """A Python operation on values known when compiling raises an exception."""
 
     code = "OW208"
     title = "{exception}: {reason}"
     label = "evaluated when compiling"
-    help = "{advice}"
     error = StaticTypeError
     exception: str
     reason: str
@@ -127,14 +118,12 @@ class TextNotUnicode(Diagnostic):
     text: str
 
 
-class MethodOfTensor(Diagnostic):
+class MethodOfTensor(Advised):
     """A method or property that tensors do not have in scripts."""
 
     code = "OW209"
     title = "{what} have no `{name}`"
     label = "read here"
-    help = "{advice}"
     error = StaticAttributeError
     name: str
-    advice: str
     what: str = "tensors"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptTypeError, ScriptValueError, StaticTypeError
 
 
@@ -34,17 +34,15 @@ class NoSuchAxis(Diagnostic):
     rank: int
 
 
-class NumpyArguments(Diagnostic):
+class NumpyArguments(Advised):
     """The arguments of a function of numpy do not fit, or ask for what ONNX does not have."""
 
     code = "OW867"
     title = "`{name}` of a tensor: {reason}"
     label = "called here"
-    help = "{advice}"
     error = ScriptTypeError
     name: str
     reason: str
-    advice: str
 
 
 class WrittenElsewhere(Diagnostic):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Diagnostic, Hinted
 from onnxwright.errors import (
     ScriptAttributeError,
     ScriptTypeError,
@@ -11,33 +11,29 @@ from onnxwright.errors import (
 )
 
 
-class UnknownOp(Diagnostic):
+class UnknownOp(Hinted):
     """An opset has no operator of this name, in any version."""
 
     code = "OW501"
     title = "{opset} has no operator `{name}`"
     label = "no such operator"
-    help = "{hint}"
     error = ScriptAttributeError
 
     opset: str
     name: str
-    hint: str
 
 
-class OpNotInVersion(Diagnostic):
+class OpNotInVersion(Hinted):
     """An operator exists, but not in the version of the opset that was asked."""
 
     code = "OW502"
     title = "{opset} has no operator `{name}`: {when}"
     label = "not in this version"
-    help = "{hint}"
     error = ScriptAttributeError
 
     opset: str
     name: str
     when: str
-    hint: str
 
 
 class UnknownOpsetVersion(Diagnostic):
@@ -110,18 +106,16 @@ class TooFewInputs(Diagnostic):
     signature: str
 
 
-class UnknownKeyword(Diagnostic):
+class UnknownKeyword(Hinted):
     """A keyword of a call names neither an input nor an attribute of the operator."""
 
     code = "OW508"
     title = "`{op}` has no input or attribute `{name}`"
     label = "no such name"
-    help = "{hint}"
     error = ScriptTypeError
 
     op: str
     name: str
-    hint: str
     signature: str
 
 

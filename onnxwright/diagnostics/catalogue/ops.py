@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptTypeError, ScriptValueError, StaticTypeError
 
 
@@ -44,16 +44,14 @@ class NoTruthWhileBuilding(Diagnostic):
     name: str
 
 
-class ValueNeededNow(Diagnostic):
+class ValueNeededNow(Advised):
     """A tensor known only at run time is used where a Python value is needed."""
 
     code = "OW534"
     title = "{what} must be known when compiling"
     label = "this is a tensor, known only when the model runs"
-    help = "{advice}"
     error = StaticTypeError
     what: str
-    advice: str
 
 
 class WrongOutputCount(Diagnostic):

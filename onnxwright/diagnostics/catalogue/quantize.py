@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptValueError
 
 
-class BadQuantizeOption(Diagnostic):
+class BadQuantizeOption(Advised):
     """An option of `quantize_weights` or `to_half` has a value that is not valid."""
 
     code = "OW920"
     title = "`{name}` is {value}"
     label = "given here"
-    help = "{advice}"
     error = ScriptValueError
     name: str
     value: str
-    advice: str
 
 
 class BadQuantization(Diagnostic):
@@ -32,15 +30,13 @@ class BadQuantization(Diagnostic):
     got: str
 
 
-class PatternMatchesNothing(Diagnostic):
+class PatternMatchesNothing(Advised):
     """A name or pattern of `skip` or `keep` belongs to no node and no weight of the model."""
 
     code = "OW922"
     severity = "warning"
     title = "`{option}` has {pattern}, which matches no node and no weight"
     label = "given here"
-    help = "{advice}"
     error = ScriptValueError
     option: str
     pattern: str
-    advice: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptValueError
 
 
@@ -109,13 +109,11 @@ class WrongResults(Diagnostic):
     expected: str
 
 
-class OptimizedModelDiffers(Diagnostic):
+class OptimizedModelDiffers(Advised):
     """With `verify`, the optimized model computes something else than the one that was given."""
 
     code = "OW859"
     title = "the optimized model computes something else: {difference}"
     label = "verified here"
-    help = "{advice}"
     error = ScriptValueError
     difference: str
-    advice: str

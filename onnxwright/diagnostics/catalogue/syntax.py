@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptSyntaxError, ScriptTypeError
 
 
-class UnsupportedStatement(Diagnostic):
+class UnsupportedStatement(Advised):
     """A statement that has no meaning in an ONNX graph."""
 
     code = "OW101"
     title = "`{construct}` cannot be used in a script"
     label = "not supported"
-    help = "{advice}"
     error = ScriptSyntaxError
     construct: str
-    advice: str
 
 
-class UnsupportedExpression(Diagnostic):
+class UnsupportedExpression(Advised):
     """An expression that has no meaning in an ONNX graph."""
 
     code = "OW102"
     title = "{construct} cannot be used in a script"
     label = "not supported"
-    help = "{advice}"
     error = ScriptSyntaxError
     construct: str
-    advice: str
 
 
-class UnsupportedTarget(Diagnostic):
+class UnsupportedTarget(Advised):
     """Something that cannot be assigned to, because graph values never change."""
 
     code = "OW103"
     title = "cannot assign to {construct}"
     label = "values of a graph never change"
-    help = "{advice}"
     error = ScriptSyntaxError
     construct: str
-    advice: str
 
 
 class NotAFunction(Diagnostic):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Diagnostic, Hinted
 from onnxwright.errors import ExportError
 
 
-class NoEffectHere(Diagnostic):
+class NoEffectHere(Hinted):
     """An argument of `torch.onnx.export` is given that this exporter does not have."""
 
     code = "OW890"
     title = "`{argument}=` {effect}: {reason}"
     label = "given here"
-    help = "{hint}"
     severity = "warning"
     argument: str
     reason: str
@@ -32,25 +31,21 @@ class RemovedFromTorchOnnx(Diagnostic):
     instead: str
 
 
-class SymbolicNotCalled(Diagnostic):
+class SymbolicNotCalled(Hinted):
     """A symbolic function is registered for an operator that the captured program does not have."""
 
     code = "OW892"
     title = "the symbolic function of `{name}` was not called: the program has no such operator"
     label = "exported here"
-    help = "{hint}"
     severity = "warning"
     name: str
-    hint: str
 
 
-class SymbolicNotPossible(Diagnostic):
+class SymbolicNotPossible(Hinted):
     """A symbolic function asks for something that only graphs of TorchScript have."""
 
     code = "OW893"
     title = "{what} is not possible in a symbolic function here"
     label = "used here"
-    help = "{hint}"
     error = ExportError
     what: str
-    hint: str

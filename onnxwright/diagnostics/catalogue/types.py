@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ScriptTypeError, ScriptValueError, StaticTypeError
 
 
@@ -112,18 +112,16 @@ class UnknownElementType(Diagnostic):
     operation: str
 
 
-class OperatorNotDefined(Diagnostic):
+class OperatorNotDefined(Advised):
     """A Python operator has no meaning for these types."""
 
     code = "OW409"
     title = "`{operation}` is not defined for {types}"
     label = "{reason}"
-    help = "{advice}"
     error = ScriptTypeError
     operation: str
     types: str
     reason: str
-    advice: str
 
 
 class OpsetTooOld(Diagnostic):
@@ -164,16 +162,14 @@ class TooManyIndices(Diagnostic):
     rank: int
 
 
-class BadIndex(Diagnostic):
+class BadIndex(Advised):
     """Something that is not a valid index is used in square brackets."""
 
     code = "OW413"
     title = "{what} cannot index a tensor"
     label = "indexed here"
-    help = "{advice}"
     error = StaticTypeError
     what: str
-    advice: str
 
 
 class UnknownRank(Diagnostic):

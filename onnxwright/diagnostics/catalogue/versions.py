@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxwright.diagnostics.diagnostic import Diagnostic
+from onnxwright.diagnostics.diagnostic import Advised, Diagnostic
 from onnxwright.errors import ConversionError, ConversionValueError
 
 
@@ -35,13 +35,11 @@ class BadTargetVersion(Diagnostic):
     versions: str
 
 
-class ModelNotConvertible(Diagnostic):
+class ModelNotConvertible(Advised):
     """A model as a whole cannot be converted to another opset version."""
 
     code = "OW872"
     title = "the model cannot be converted: {reason}"
     label = "converted here"
-    help = "{advice}"
     error = ConversionValueError
     reason: str
-    advice: str

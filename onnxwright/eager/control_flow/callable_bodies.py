@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor, wrap
 from onnxwright.eager.values import MapValue, SequenceValue, show_value
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 from onnxwright.semantics.scan_layout import check_axis, per_value, scan_layout
 from onnxwright.tracing.control_flow import is_callable
@@ -76,7 +76,6 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
                 arguments="Python values",
                 takes="only graph values: it is a GraphProto",
                 advice="give all bodies as callables, or all as graphs",
-                span=user_span(),
             )
         )
     try:
@@ -93,7 +92,6 @@ def _check_call(op: Op, attribute: str, body: Any, count: int, names: str) -> No
                 arguments=f"{count} argument{'s' * (count != 1)} ({names})",
                 takes=str(signature),
                 advice="give the function one parameter for each",
-                span=user_span(),
             )
         )
 
@@ -116,18 +114,13 @@ def _as_result(op: Op, attribute: str, value: Any) -> Any:
 def _wrong_result(op: Op, attribute: str, got: str, expected: str, advice: str) -> NoReturn:
     fail(
         messages.WrongBodyResult(
-            op=op.name,
-            attribute=attribute,
-            got=got,
-            expected=expected,
-            advice=advice,
-            span=user_span(),
+            op=op.name, attribute=attribute, got=got, expected=expected, advice=advice
         )
     )
 
 
 def _bad(op: Op, reason: str, advice: str) -> NoReturn:
-    fail(messages.BadLoopInput(op=op.name, reason=reason, advice=advice, span=user_span()))
+    fail(messages.BadLoopInput(op=op.name, reason=reason, advice=advice))
 
 
 def _if(op: Op, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from onnxwright.eager.control_flow import callable_bodies
-from onnxwright.eager.control_flow.protos import attribute_value, attribute_values, normalized
+from onnxwright.eager.control_flow.protos import attribute_value, attribute_values
 from onnxwright.eager.node_model import constant_array
 from onnxwright.eager.tensor import as_value
 from onnxwright.eager.values import Value, raw_value
@@ -25,11 +27,8 @@ from onnxwright.operators import facts
 from onnxwright.opset import registry
 from onnxwright.opset.op import Op, require_attributes
 from onnxwright.opset.opsets import Opset
+from onnxwright.opset.registry import normalize_domain
 from onnxwright.types.dtypes import DType
-
-if TYPE_CHECKING:
-    import onnx
-
 
 RunOp = Callable[[Op, Sequence[Value], Mapping[str, Any], int], Sequence[Value]]
 
@@ -126,7 +125,7 @@ class Interpreter:
         Returns:
             Its outputs in order.
         """
-        versions = {normalized(o.domain): o.version for o in proto.opset_import}
+        versions = {normalize_domain(o.domain): o.version for o in proto.opset_import}
         inner = Interpreter(
             self.run_op,
             versions,
@@ -162,7 +161,7 @@ class Interpreter:
 
     def node(self, node: onnx.NodeProto, inputs: Sequence[Value], scope: Scope) -> Sequence[Value]:
         """The outputs of one node, whose subgraphs see the values of `scope`."""
-        domain = normalized(node.domain)
+        domain = normalize_domain(node.domain)
         values = attribute_values(node, scope.attributes)
         here = (*scope.path, node.name or node.op_type)
         local = self.functions.get((domain, node.op_type, node.overload))
@@ -237,8 +236,6 @@ class Interpreter:
         """The initializers of a graph, read once."""
         arrays = self._initializers.get(id(graph))
         if arrays is None:
-            from onnx import numpy_helper
-
             load = self.load or numpy_helper.to_array
             values: dict[str, Value] = {}
             for t in graph.initializer:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from onnxwright.opset import registry
+import onnx
+from onnx import AttributeProto, helper
 
-if TYPE_CHECKING:
-    import onnx
-
-
-def normalized(domain: str) -> str:
-    """The domain as used in keys.
-
-    Returns:
-        The same, the standard domain as "".
-    """
-    return registry.normalize_domain(domain)
+from onnxwright.ir.proto_graphs import subgraphs_of
+from onnxwright.opset.registry import normalize_domain
 
 
 def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
@@ -26,7 +18,7 @@ def functions_of(model: Any) -> dict[tuple[str, str, str], Any]:
     Returns:
         (domain, name, overload) -> FunctionProto.
     """
-    return {(normalized(f.domain), f.name, f.overload): f for f in model.functions}
+    return {(normalize_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 
 def versions_of(model: Any) -> dict[str, int]:
@@ -35,7 +27,7 @@ def versions_of(model: Any) -> dict[str, int]:
     Args:
         model: the ModelProto or FunctionProto.
     """
-    return {normalized(o.domain): o.version for o in model.opset_import}
+    return {normalize_domain(o.domain): o.version for o in model.opset_import}
 
 
 def free_names(graph: onnx.GraphProto) -> list[str]:
@@ -48,11 +40,8 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
     free: dict[str, None] = {}
     for node in graph.node:
         used = list(node.input)
-        for attribute in node.attribute:
-            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(
-                attribute.graphs
-            ):
-                used += free_names(inner)
+        for inner in subgraphs_of(node):
+            used += free_names(inner)
         for name in used:
             if name and name not in names:
                 free[name] = None
@@ -66,10 +55,8 @@ def free_names(graph: onnx.GraphProto) -> list[str]:
 def used_names(node: onnx.NodeProto) -> list[str]:
     """The names that a node reads, its subgraphs included."""
     names = [name for name in node.input if name]
-    for attribute in node.attribute:
-        graphs = ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
-        for graph in graphs:
-            names += free_names(graph)
+    for graph in subgraphs_of(node):
+        names += free_names(graph)
     return names
 
 
@@ -117,8 +104,6 @@ def attribute_value(proto: Any, outer: Mapping[str, Any]) -> Any:
     Args:
         outer: the attributes of the function around.
     """
-    from onnx import AttributeProto, helper
-
     del outer
     if proto.type == AttributeProto.UNDEFINED:  # of a model older than the field
         held = {f.name for f, _ in proto.ListFields()}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from onnx import TensorProto, numpy_helper
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
@@ -15,7 +16,6 @@ from onnxwright.eager import foreign
 from onnxwright.eager.arrays import as_array
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Value, raw_value
-from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import open_model
 from onnxwright.ir.reading import raise_damage
 from onnxwright.ir.validation.damage import Damage, quoted
@@ -24,9 +24,6 @@ from onnxwright.ir.validation.functions import check_steps
 from onnxwright.ir.validation.tensors import nbytes_of
 from onnxwright.types.dtypes import DType
 from onnxwright.types.roles import BackendValue
-
-if TYPE_CHECKING:
-    from onnx import TensorProto
 
 
 def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -38,8 +35,6 @@ def read_model(model: Any) -> tuple[Any, Callable[[Any], Any]]:
     Raises:
         ModelError: its calls of functions expand to too many nodes to run them one by one (OW751).
     """
-    from onnx import TensorProto, numpy_helper
-
     opened = open_model(model, external="needed", runs=True)
     try:
         check_steps(opened.proto)
@@ -114,4 +109,4 @@ def bind(model: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Val
 
 def _bad_inputs(model: Any, reason: str) -> None:
     names = ", ".join(i.name for i in model.graph.input)
-    fail(messages.BadModelInput(reason=reason, inputs=names or "none", span=user_span()))
+    fail(messages.BadModelInput(reason=reason, inputs=names or "none"))

@@ -9,10 +9,12 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.origins import Sources, line_of
@@ -32,12 +34,7 @@ from onnxwright.eager.debugging.value_stats import (
 )
 from onnxwright.eager.ort import model_failures
 from onnxwright.eager.values import Value
-from onnxwright.eager.where import user_span
 from onnxwright.errors import OnnxwrightError
-
-if TYPE_CHECKING:
-    import onnx
-
 
 DEFAULT_BYTES = 1 << 30
 
@@ -116,7 +113,7 @@ class Debug(ValueTable[NodeRecord]):
             if is_recorded
             else "the kept values are " + (", ".join(list(self.values)[:20]) or "none")
         )
-        fail(messages.UnknownNode(what="value", name=name, advice=advice, span=user_span()))
+        fail(messages.UnknownNode(what="value", name=name, advice=advice))
 
     def resume(self, node: str | int, **changed: Any) -> Debug:
         """Run again from a node on, with the values that were kept.
@@ -194,11 +191,7 @@ def debug(
     """
     check_stop_on(stop_on)
     if keep not in ("all", "none"):
-        fail(
-            messages.BadOption(
-                option="keep", value=repr(keep), advice="use 'all', 'none'", span=user_span()
-            )
-        )
+        fail(messages.BadOption(option="keep", value=repr(keep), advice="use 'all', 'none'"))
     proto, load = read_model(model)
     last = None if until is None else _find_node(proto, until)
     return run_opened(
@@ -247,7 +240,7 @@ def _find_node(model: Any, which: str | int) -> int:
                 return n
     names = [node.name or node.op_type for node in nodes]
     advice = f"the main graph has {len(nodes)} nodes: {', '.join(names[:12])}"
-    fail(messages.UnknownNode(what="node", name=str(which), advice=advice, span=user_span()))
+    fail(messages.UnknownNode(what="node", name=str(which), advice=advice))
 
 
 def _run(model: Any, values: Mapping[str, Value], start: int, options: _Options) -> Debug:
@@ -301,7 +294,7 @@ def _check_known(node: onnx.NodeProto, scope: Mapping[str, Value]) -> None:
     for name in protos.used_names(node):
         if name and name not in scope:
             what = f"{node.op_type} needs it: give `{name}=...`, or run the nodes before"
-            fail(messages.UnknownNode(what="kept value", name=name, advice=what, span=user_span()))
+            fail(messages.UnknownNode(what="kept value", name=name, advice=what))
 
 
 class _Watcher:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from onnxwright.diagnostics.caller import is_internal
 from onnxwright.diagnostics.catalogue.loading import NotAModel
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.span import Span, source_line
@@ -31,7 +32,6 @@ from onnxwright.eager.debugging.value_stats import (
 )
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import SequenceValue
-from onnxwright.eager.where import is_internal, user_span
 from onnxwright.ir.loading import is_source
 from onnxwright.types.kinds import SequenceType
 from onnxwright.types.roles import Script
@@ -163,8 +163,7 @@ def _not_a_function(source: object) -> NoReturn:
         what=f"a value of type `{type(source).__name__}`", expected="a function",
         taken="give a @script function or a Python function: `trace` shows their lines",
         advice="a model has no lines of Python; `debug` runs it node by node"
-        if is_source(source) else None,
-        span=user_span(),
+        if is_source(source) else None
     ))  # fmt: skip
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
+from onnxwright.diagnostics.shown_text import text_table
 from onnxwright.diagnostics.span import Span
 from onnxwright.eager.tensor import Tensor
 from onnxwright.eager.values import Array, SequenceValue, show_value
-from onnxwright.eager.where import user_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,41 +128,17 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.0f}ms" if seconds < 10 else f"{seconds:.0f}s"
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[str]) -> str:
-    """A table for the terminal.
-
-    Args:
-        head: the column titles.
-        right: the columns that are aligned to the right.
-    """
-    everything = [list(head), *[list(r) for r in rows]]
-    widths = [max(len(row[n]) for row in everything) for n in range(len(head))]
-    lines = []
-    for row in everything:
-        parts = [
-            cell.rjust(width) if title in right else cell.ljust(width)
-            for cell, width, title in zip(row, widths, head, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return "\n".join(lines)
-
-
-def html_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], bad: Sequence[bool], caption: str = ""
-) -> str:
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], bad: Sequence[bool]) -> str:
     """A table for a notebook; rows with a bad value stand out.
 
     Args:
         head: the column titles.
         bad: for each row whether it has NaN or Inf.
-        caption: a line above the table.
 
     Returns:
         HTML in which every text is escaped.
     """
     out = ["<table>"]
-    if caption:
-        out.append(f"<caption>{html.escape(caption)}</caption>")
     out.append("<tr>" + "".join(f"<th>{html.escape(c)}</th>" for c in head) + "</tr>")
     for row, marked in zip(rows, bad, strict=True):
         style = ' style="background:#fdd"' if marked else ""
@@ -185,11 +161,7 @@ def check_stop_on(stop_on: str | None) -> None:
     """
     if stop_on is not None and stop_on not in BAD:
         advice = 'use "nan", "inf", "bad" (either) or None'
-        fail(
-            messages.BadOption(
-                option="stop_on", value=repr(stop_on), advice=advice, span=user_span()
-            )
-        )
+        fail(messages.BadOption(option="stop_on", value=repr(stop_on), advice=advice))
 
 
 def stop_at_bad(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.eager import node_model
@@ -240,8 +241,6 @@ class Interpreted(Prepared):
         run = interpreter.Interpreter(self.owner.run_op, {"": self.op.version})
         try:
             if self.graphs:
-                import onnx
-
                 node = onnx.NodeProto(op_type=self.op.name)
                 names = [f"i{n}" if x is not None else "" for n, x in enumerate(inputs)]
                 node.input.extend(names)

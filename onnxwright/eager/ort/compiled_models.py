@@ -23,7 +23,6 @@ from onnxwright.eager.ort.model_failures import model_failed, tell_node
 from onnxwright.eager.ort.model_sources import source_of
 from onnxwright.eager.select import evaluator, other_evaluator
 from onnxwright.eager.values import SequenceValue, Value, raw_value, type_of_value
-from onnxwright.eager.where import user_span
 from onnxwright.ir.loading import held_by
 from onnxwright.ir.reading import serialized
 from onnxwright.types.dtypes import DType
@@ -321,11 +320,7 @@ class CompiledModel:
         return array
 
     def _bad(self, reason: str) -> NoReturn:
-        fail(
-            messages.BadModelInput(
-                reason=reason, inputs=self.signature_text() or "none", span=user_span()
-            )
-        )
+        fail(messages.BadModelInput(reason=reason, inputs=self.signature_text() or "none"))
 
 
 def _has_dtype(value: Any) -> bool:

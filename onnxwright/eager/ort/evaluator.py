@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.eager import node_model
@@ -25,7 +26,6 @@ from onnxwright.eager.ort.plans import declared_types, models_for, widen
 from onnxwright.eager.ort.rank_guards import needs
 from onnxwright.eager.reference import ReferenceEvaluator
 from onnxwright.eager.values import Value, show_values, type_key, type_of_value, without_shape
-from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
 from onnxwright.operators import facts
 from onnxwright.opset.op import Op
@@ -104,7 +104,6 @@ class OrtEvaluator:
                     option="fallback",
                     value=repr(fallback),
                     advice='use "reference", an evaluator, or None',
-                    span=user_span(),
                 )
             )
         self.cache: sessions.SessionCache[Prepared] = sessions.SessionCache(max_sessions, max_bytes)
@@ -258,9 +257,7 @@ class OrtEvaluator:
                 text = str(error)
                 if op.signature is None and any(words in text for words in _UNKNOWN_OP):
                     fail(
-                        messages.NoImplementation(
-                            op=op.name, domain=op.domain, version=op.version, span=user_span()
-                        )
+                        messages.NoImplementation(op=op.name, domain=op.domain, version=op.version)
                     )
                 unknown = any(words in text for words in _UNKNOWN_OP)
                 none = unknown or _NO_KERNEL.search(text) is not None

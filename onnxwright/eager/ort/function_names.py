@@ -10,7 +10,7 @@ import functools
 
 import onnx
 
-from onnxwright.ir.validation.functions import nodes_of
+from onnxwright.ir.proto_graphs import nodes_of
 from onnxwright.opset.history import normalize_domain
 
 

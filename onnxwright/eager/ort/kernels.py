@@ -11,7 +11,6 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.eager import node_model
 from onnxwright.eager.ort import sessions
 from onnxwright.eager.values import Value, show_values
-from onnxwright.eager.where import user_span
 from onnxwright.opset.op import Op
 from onnxwright.opset.registry import show_types
 
@@ -88,6 +87,5 @@ def fail_no_kernel(evaluator: str, op: Op, inputs: Sequence[Value], error: Excep
             reason=str(error),
             kernels=kernels_text(op.domain, op.name, version),
             signature=node_model.op_text(op),
-            span=user_span(),
         )
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
+import onnx
 from onnx.defs import onnx_opset_version
 
+from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.origins import Sources, span_of_origin
 from onnxwright.diagnostics.span import Span
@@ -17,14 +19,10 @@ from onnxwright.eager.failures import tidy
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.ort.rank_guards import UnreadableError, failed_guard
 from onnxwright.eager.values import Value
-from onnxwright.eager.where import user_span
 from onnxwright.errors import EagerError, OnnxwrightError
+from onnxwright.ir.proto_graphs import nodes_of_model
 from onnxwright.ir.validation.functions import check_steps
 from onnxwright.opset import DEFAULT_OPSET_VERSION
-
-if TYPE_CHECKING:
-    import onnx
-
 
 ORIGIN = "onnxwright.origin"
 _NODE_NAME = re.compile(r"node\.? ?(?:with name )?(?:Name:)?\s*[('\"]([^'\")]+)['\")]")
@@ -152,7 +150,7 @@ def _failed_node(model: Any, text: str) -> Any | None:
     if name is None:
         named = _NODE_NAME.search(text)
         name = named[1] if named else None
-    nodes = list(all_nodes(model))
+    nodes = list(nodes_of_model(model))
     if name:
         for node in nodes:
             if node.name == name:
@@ -162,23 +160,6 @@ def _failed_node(model: Any, text: str) -> Any | None:
         if len(same) == 1:
             return same[0]
     return None
-
-
-def all_nodes(model: Any) -> Any:
-    """Every node of a model: of its graph, of subgraphs, of its functions."""
-
-    def walk(nodes: Any) -> Any:
-        for node in nodes:
-            yield node
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    yield from walk(attribute.g.node)
-                for graph in attribute.graphs:
-                    yield from walk(graph.node)
-
-    yield from walk(model.graph.node)
-    for function in model.functions:
-        yield from walk(function.node)
 
 
 def origin_of(node: onnx.NodeProto, sources: Sources = None) -> Span | None:

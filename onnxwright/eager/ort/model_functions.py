@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from onnxwright.eager import node_model
 from onnxwright.eager.control_flow import interpreter, protos
@@ -13,9 +15,6 @@ from onnxwright.eager.ort.compiled_models import CompiledModel, Kept, compiled_m
 from onnxwright.eager.ort.evaluator import OrtEvaluator
 from onnxwright.eager.values import Value, type_of_value, without_shape
 from onnxwright.errors import EagerError
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def run_function(

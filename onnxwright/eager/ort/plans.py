@@ -6,7 +6,9 @@ The operator itself; the function that defines it; an older version of it that t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
 
 from onnxwright.eager import node_model
 from onnxwright.eager.evaluators import Request
@@ -15,9 +17,6 @@ from onnxwright.opset import registry
 from onnxwright.opset.op import Op
 from onnxwright.types.dtypes import DType
 from onnxwright.types.kinds import OnnxType, OptionalType
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def models_for(request: Request, types: Sequence[OnnxType | None]) -> Iterator[tuple[Any, bool]]:
@@ -88,8 +87,6 @@ def with_defaults(node: onnx.NodeProto, signature: registry.OpSignature) -> Any:
     Returns:
         The call; another NodeProto.
     """
-    import onnx
-
     full = onnx.NodeProto()
     full.CopyFrom(node)
     names = {a.name for a in full.attribute}
@@ -102,8 +99,6 @@ def with_defaults(node: onnx.NodeProto, signature: registry.OpSignature) -> Any:
 
 def _only_declared(node: onnx.NodeProto, function: Any) -> Any:
     """The call without attributes that the function does not take; they are built into it."""
-    import onnx
-
     declared = {*function.attribute, *(a.name for a in function.attribute_proto)}
     call = onnx.NodeProto()
     call.CopyFrom(node)
@@ -198,8 +193,6 @@ def widen(
         model: the model, changed in place.
         results: the element types of the outputs that travel as FLOAT, else None.
     """
-    import onnx
-
     graph = model.graph
     node = graph.node[0]
     before, after = [], []

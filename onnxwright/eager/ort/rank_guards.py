@@ -17,8 +17,8 @@ from onnx import helper, inliner
 
 from onnxwright.eager.ort import sessions
 from onnxwright.ir.model_inference import infer_model
+from onnxwright.ir.proto_graphs import nodes_of, subgraphs_of
 from onnxwright.ir.validation.damage import quoted
-from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.ir.validation.nodes import plain_attributes, versions_of
 from onnxwright.operators import facts
 
@@ -195,8 +195,8 @@ def _unknown(
         for need in _needs(node):
             if not need.is_met(shapes.get(node.input[need.place])):
                 yield node.input[need.place]
-        others = repeat(None) if typed is None else _subgraphs(typed.node[place])
-        for inner, other in zip(_subgraphs(node), others, strict=False):
+        others = repeat(None) if typed is None else subgraphs_of(typed.node[place])
+        for inner, other in zip(subgraphs_of(node), others, strict=False):
             yield from _unknown(inner, shapes, other)
 
 
@@ -219,13 +219,6 @@ def _shapes(graph: onnx.GraphProto, around: Shapes, typed: onnx.GraphProto | Non
     return shapes
 
 
-def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
 def _light(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model for inference: large initializers are inputs, and no shape is taken on trust.
 
@@ -239,7 +232,7 @@ def _light(model: onnx.ModelProto) -> onnx.ModelProto:
         getattr(graph, field).extend(getattr(model.graph, field))
     _drop_shapes(graph.output)
     for node in nodes_of(graph.node):
-        for inner in _subgraphs(node):
+        for inner in subgraphs_of(node):
             del inner.value_info[:]
             _drop_shapes(inner.input)
             _drop_shapes(inner.output)
@@ -286,7 +279,7 @@ def _guard(graph: onnx.GraphProto, around: Shapes, typed: onnx.GraphProto, names
     shapes = _shapes(graph, around, typed)
     nodes: list[onnx.NodeProto] = []
     for node, other in zip(graph.node, typed.node, strict=True):
-        for inner, typed_graph in zip(_subgraphs(node), _subgraphs(other), strict=True):
+        for inner, typed_graph in zip(subgraphs_of(node), subgraphs_of(other), strict=True):
             _guard(inner, shapes, typed_graph, names)
         for need in _needs(node):
             shape = shapes.get(node.input[need.place])

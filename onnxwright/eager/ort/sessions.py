@@ -12,7 +12,9 @@ import threading
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from onnxwright.diagnostics.caller import user_span
+import onnx
+from onnx import helper
+
 from onnxwright.diagnostics.catalogue import eager as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.opset.registry import newest
@@ -152,7 +154,6 @@ def check_providers(providers: Sequence[Any] | None) -> None:
                     option="providers",
                     value=repr(list(providers) if is_list else providers),
                     advice=advice,
-                    span=user_span(),
                 )
             )
 
@@ -160,9 +161,6 @@ def check_providers(providers: Sequence[Any] | None) -> None:
 @functools.cache
 def newest_opset() -> int:
     """The newest version of the standard opset that this runtime loads, found by trying."""
-    import onnx
-    from onnx import helper
-
     top = newest()
     for version in range(top, 6, -1):
         graph = helper.make_graph(

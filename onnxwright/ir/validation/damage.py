@@ -63,6 +63,3 @@ def _short(text: str) -> str:
 
 def _cut(text: str) -> str:
     return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
-
-
-__all__ = ["TOOL", "Damage", "is_text", "quoted"]

@@ -64,6 +64,3 @@ def _check_texts(where: str, *values: object) -> None:
     for value in values:
         if not is_text(value):
             raise Damage("structure", where, f"a name or text is not UTF-8: {quoted(value)}")
-
-
-__all__ = ["check_configurations", "check_devices"]

@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
+from onnxwright.ir.proto_graphs import nodes_of
 from onnxwright.ir.validation.damage import Damage, quoted
 
 EXPANDED_LIMIT = 2_000_000
@@ -19,29 +20,12 @@ CALL_DEPTH = 100
 """The most functions that may be in each other's bodies, one calling the next."""
 
 Key = tuple[str, str, str]
-_A = onnx.AttributeProto
-_GRAPHS = (_A.GRAPH, _A.GRAPHS, _A.UNDEFINED)
 
 
 def called(nodes: Sequence[onnx.NodeProto]) -> Iterator[Key]:
     """What nodes call, those of subgraphs included: domain, name and overload."""
     for node in nodes_of(nodes):
         yield node.domain, node.op_type, node.overload
-
-
-def nodes_of(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those of subgraphs.
-
-    Args:
-        nodes: the nodes of a graph or function.
-    """
-    stack = [nodes]
-    while stack:
-        for node in stack.pop():
-            yield node
-            for attr in node.attribute:
-                if attr.type in _GRAPHS:
-                    stack += [graph.node for graph in (attr.g, *attr.graphs)]
 
 
 def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphProto | None) -> None:
@@ -126,15 +110,3 @@ def _check_size(count: int, where: str) -> None:
         shown = f"{count:,}" if count < 1 << 60 else "more than 10**18"
         what = f"its calls of functions expand to {shown} nodes, more than {EXPANDED_LIMIT:,}"
         raise Damage("limit", where, what, "call the functions fewer times: no runtime runs this")
-
-
-__all__ = [
-    "CALL_DEPTH",
-    "EXPANDED_LIMIT",
-    "STEPS_LIMIT",
-    "called",
-    "check_functions",
-    "check_steps",
-    "expanded_calls",
-    "nodes_of",
-]

@@ -411,6 +411,3 @@ def _check_type(proto: onnx.TypeProto, where: str, depth: int = 0) -> bool:
         if not is_text(opaque.domain, opaque.name):
             raise Damage("structure", where, "the name of its type is not UTF-8")
     return bool(which != "map_type")
-
-
-__all__ = ["NESTING", "check_model"]

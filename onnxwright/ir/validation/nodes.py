@@ -15,8 +15,9 @@ from typing import Any, NoReturn, Union
 
 import onnx
 
+from onnxwright.ir.proto_graphs import nodes_of
 from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.functions import Key, called, nodes_of
+from onnxwright.ir.validation.functions import Key, called
 from onnxwright.operators import facts
 from onnxwright.operators.record import AttributeFault
 from onnxwright.opset.attributes import ELEMENT_TYPES
@@ -391,13 +392,3 @@ def _check_split(node: onnx.NodeProto) -> None:
         if stated and attr.i != len(node.output):
             what = f"it is {attr.i}, the node has {len(node.output)} outputs"
             raise Damage("structure", f"attribute {quoted(attr.name)}", what)
-
-
-__all__ = [
-    "check_node",
-    "check_nodes",
-    "is_sound",
-    "needs_input",
-    "plain_attributes",
-    "versions_of",
-]

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 
+from onnxwright.ir.proto_graphs import subgraphs_of
 from onnxwright.ir.validation.damage import Damage, quoted
 
 
@@ -132,7 +133,7 @@ def _first_late(nodes: Sequence[onnx.NodeProto], made: dict[str, int]) -> int | 
             if made.get(name, -1) >= number:
                 return number
         if node.attribute:
-            for graph in _graphs(node):
+            for graph in subgraphs_of(node):
                 if any(made.get(name, -1) >= number for name in _free(graph)):
                     return number
     return None
@@ -141,16 +142,9 @@ def _first_late(nodes: Sequence[onnx.NodeProto], made: dict[str, int]) -> int | 
 def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:
     """The nodes whose outputs a node reads, itself or in its subgraphs."""
     places = {made[name] for name in node.input if name in made}
-    for graph in _graphs(node):
+    for graph in subgraphs_of(node):
         places |= {made[name] for name in _free(graph) if name in made}
     return places
-
-
-def _graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attr in node.attribute:
-        if attr.HasField("g"):
-            yield attr.g
-        yield from attr.graphs
 
 
 def _free(graph: onnx.GraphProto) -> set[str]:
@@ -161,7 +155,7 @@ def _free(graph: onnx.GraphProto) -> set[str]:
     for node in graph.node:
         read.update(node.input)
         own.update(node.output)
-        for inner in _graphs(node):
+        for inner in subgraphs_of(node):
             read |= _free(inner)
     return read - own
 
@@ -169,9 +163,6 @@ def _free(graph: onnx.GraphProto) -> set[str]:
 def _lists(nodes: Any) -> Iterator[Any]:
     """A list of nodes and those of all subgraphs, the inner ones first."""
     for node in nodes:
-        for graph in _graphs(node):
+        for graph in subgraphs_of(node):
             yield from _lists(graph.node)
     yield nodes
-
-
-__all__ = ["check_order", "check_sorted", "in_order"]

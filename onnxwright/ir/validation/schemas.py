@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
+from onnxwright.ir.proto_graphs import nodes_of, subgraphs_of
 from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.functions import nodes_of
 from onnxwright.operators.contrib import is_of_runtime
 from onnxwright.opset.registry import is_known_domain, signature
 
@@ -67,9 +67,8 @@ def _nodes(
         try:
             if (node.domain, node.op_type) not in functions:
                 _node(node, versions)
-            for attr in node.attribute:
-                for graph in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                    _nodes(graph.node, versions, functions, f"graph {quoted(graph.name)}")
+            for graph in subgraphs_of(node):
+                _nodes(graph.node, versions, functions, f"graph {quoted(graph.name)}")
         except Damage as damage:
             place = f"{where}, node {number} ({quoted(node.op_type)})"
             raise damage.inside(place) from None
@@ -89,10 +88,9 @@ def _check_hidden(
     visible = {*around, *names, *(t.name for t in graph.initializer)}
     visible.update(t.values.name for t in graph.sparse_initializer)
     for node in graph.node:
-        for attr in node.attribute:
-            for body in (*([attr.g] if attr.HasField("g") else []), *attr.graphs):
-                inner = f"{where}, {quoted(node.op_type)}, graph {quoted(body.name)}"
-                _check_hidden(body, frozenset(visible), inner, top=False)
+        for body in subgraphs_of(node):
+            inner = f"{where}, {quoted(node.op_type)}, graph {quoted(body.name)}"
+            _check_hidden(body, frozenset(visible), inner, top=False)
         visible.update(node.output)
 
 
@@ -107,6 +105,3 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> None:
     sig = signature(domain, node.op_type, version)
     if sig is None and (domain or not is_of_runtime(node.op_type, version)):
         raise Damage("structure", "", f"version {version} of its opset has no such operator")
-
-
-__all__ = ["check_graph_parameters", "check_schemas"]

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping
 
 import onnx
 
+from onnxwright.ir.proto_graphs import nodes_of
 from onnxwright.ir.validation.damage import Damage, quoted
-from onnxwright.ir.validation.functions import Key, nodes_of
+from onnxwright.ir.validation.functions import Key
 from onnxwright.ir.validation.nodes import needs_input, versions_of
 from onnxwright.operators import facts
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.optimizer.building import is_read_once, makers, modern, runs
+from onnxwright.optimizer.constants import number
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
-from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.optimizer.constants import number
 from onnxwright.optimizer.drawing import Draw, floats
 from onnxwright.optimizer.library.contrib_domain import DOMAIN, LATE, contrib
-from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rule_types import Op
 from onnxwright.optimizer.rules import rule

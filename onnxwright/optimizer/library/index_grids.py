@@ -8,9 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.optimizer.building import modern
-from onnxwright.optimizer.constants import small_array
+from onnxwright.optimizer.constants import number, small_array
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule

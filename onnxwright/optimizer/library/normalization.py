@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.optimizer.building import runs
+from onnxwright.optimizer.constants import number, numbers
 from onnxwright.optimizer.drawing import Draw, floats, sizes
-from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Const
 from onnxwright.optimizer.rules import Rule, rule
 from onnxwright.types.dtypes import DType

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.optimizer.building import modern
+from onnxwright.optimizer.constants import numbers
 from onnxwright.optimizer.drawing import Draw, floats, sizes
-from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule

@@ -8,8 +8,8 @@ import numpy as np
 
 from onnxwright.operators.pads import sides_of_pad, with_pads
 from onnxwright.optimizer.building import modern, runs
+from onnxwright.optimizer.constants import number, numbers
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule

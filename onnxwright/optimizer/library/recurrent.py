@@ -8,8 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.operators import facts
+from onnxwright.optimizer.constants import number
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.number import number
 from onnxwright.optimizer.patterns import Attrs
 from onnxwright.optimizer.rule_types import Op
 from onnxwright.optimizer.rules import Rule, rule

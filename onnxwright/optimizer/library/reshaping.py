@@ -8,8 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onnxwright.optimizer.building import runs
+from onnxwright.optimizer.constants import number, numbers
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
-from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Computed, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from onnxwright.optimizer.building import modern
+from onnxwright.optimizer.constants import number, numbers
 from onnxwright.optimizer.drawing import Draw, floats
-from onnxwright.optimizer.number import number, numbers
 from onnxwright.optimizer.patterns import Attr, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import rule

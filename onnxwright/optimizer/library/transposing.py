@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.optimizer.constants import numbers
 from onnxwright.optimizer.drawing import Draw, float_type, floats, sizes
-from onnxwright.optimizer.number import numbers
 from onnxwright.optimizer.patterns import Attr, Attrs, Const
 from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
