@@ -130,8 +130,14 @@ FULL = frozenset((ROOT / "tests" / "full.txt").read_text(encoding="utf-8").split
 REPEATS = frozenset((ROOT / "tests" / "repeats.txt").read_text(encoding="utf-8").splitlines())
 
 
-# Files whose single tests take longest.
-LONG = ("tests/test_site.py", "tests/typing/test_checkers.py")
+# Files whose single tests take longest, and others that fork from a process that has torch: one
+# worker begins with them all, so that the other needs no such process.
+FIRST = (
+    "tests/test_site.py",
+    "tests/typing/test_checkers.py",
+    "tests/test_examples.py",
+    "tests/test_benchmarks.py",
+)
 
 
 @functools.cache
@@ -152,7 +158,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first = config.getoption("--share")
     _leave_shares(items, first)
     # A worker that ends with one of these leaves the other one without work.
-    items.sort(key=lambda item: _in_repository(item.path) not in LONG)
+    items.sort(key=lambda item: _in_repository(item.path) not in FIRST)
     for item in items:
         if _in_repository(item.path) in FULL:
             item.add_marker(pytest.mark.full)

@@ -128,14 +128,14 @@ def test_same_bytes_under_every_hash_seed(digests: dict[str, list[str]], what: s
     assert len(set(digests[what])) == 1, digests[what]
 
 
-def test_bytes_do_not_depend_on_the_folder(run_python: Any, tmp_path: Path) -> None:
+def test_bytes_do_not_depend_on_the_folder(run_loaded: Any, tmp_path: Path) -> None:
     """Two clones of a project in two folders give the same model."""
     outputs = set()
     for folder in ("here", "there/and/further"):
         path = tmp_path / folder / "program.py"
         path.parent.mkdir(parents=True)
         write(path, "functions and two domains")
-        done = run_python("program.py", cwd=path.parent)
+        done = run_loaded("program.py", cwd=path.parent)
         assert done.returncode == 0, done.stderr
         outputs.update(done.stdout.splitlines())
     assert len(outputs) == 1, outputs

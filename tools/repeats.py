@@ -4,8 +4,8 @@
     python -m tools.repeats /tmp/blocks.*
 
 They are slow: the default run has the other cases of their tables, and runs every line of the
-package that it ran with them.  With `--keep` the
-list keeps what it has of folders that were not measured.
+package that it ran with them.  With `--keep` the list keeps what it has, for a run that left these
+cases out, was of some folders, or was stopped.
 """
 
 from __future__ import annotations
@@ -76,12 +76,13 @@ def read(files: Iterable[Path]) -> list[Measured]:
     return tests
 
 
-def repeats(tests: Sequence[Measured], least: float) -> list[str]:
+def repeats(tests: Sequence[Measured], least: float, kept: Iterable[str] = ()) -> list[str]:
     """The cases that may be left out, the dearest first.
 
     Args:
         tests: of one run.
         least: processor seconds that a case has to take.
+        kept: cases that the list has already.
 
     Returns:
         Names of cases: the others run every block, and a quarter of each table stays.
@@ -96,7 +97,9 @@ def repeats(tests: Sequence[Measured], least: float) -> list[str]:
     for test in tests:
         count += test.blocks
     left = Counter(test.table for test in tests)
-    fewest = {table: -(-n // 4) for table, n in left.items()}
+    names = {*kept, *(test.name for test in tests)}
+    whole = Counter(name.partition("[")[0] for name in names)
+    fewest = {table: -(-n // 4) for table, n in whole.items()}
     found = []
     for test in sorted(tests, key=lambda test: (-test.seconds, test.name)):
         if test.seconds < least or test.elsewhere or test.name.startswith(WHOLE):
@@ -125,9 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="keep the lines of the list")
     given = parser.parse_args(arguments)
     tests = read(given.files)
-    found = repeats(tests, given.seconds)
     times = {test.name: test.seconds for test in tests}
     kept = LIST.read_text(encoding="utf-8").splitlines() if given.keep else []
+    found = repeats(tests, given.seconds, kept)
     listed = sorted({*found, *kept})
     LIST.write_text("".join(f"{name}\n" for name in listed), encoding="utf-8")
     print(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,31 +73,32 @@ def command(folder: Path, forks: Callable[[Sequence[str]], Forks]) -> Command:
 
 
 @pytest.fixture
-def terminal(folder: Path) -> Callable[..., tuple[int, str]]:
+def terminal(
+    folder: Path, forks: Callable[[Sequence[str]], Forks]
+) -> Callable[..., tuple[int, str]]:
     """Runs `onnxwright` in a pseudo-terminal; gives the exit status and everything it showed."""
     pty = pytest.importorskip("pty")
 
     def run(*arguments: str, **env: str) -> tuple[int, str]:
         mine, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "onnxwright", *arguments],
-            stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**env),
-            close_fds=True,
-        )  # fmt: skip
-        os.close(theirs)
-        seen, end = b"", time.monotonic() + 120
-        while time.monotonic() < end:
-            if select.select([mine], [], [], 0.1)[0]:
-                try:
-                    part = os.read(mine, 65536)
-                except OSError:  # the other side has closed
-                    break
-                if not part:
-                    break
-                seen += part
-            elif process.poll() is not None:
-                break
-        os.close(mine)
-        return process.wait(10), seen.decode("utf-8")
+        seen: list[bytes] = []
+
+        def read() -> None:
+            with contextlib.suppress(OSError):  # the other side has closed
+                while part := os.read(mine, 65536):
+                    seen.append(part)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            done = forks(LIGHT).run(
+                ["-m", "onnxwright", *arguments], cwd=folder, env=environment(**env),
+                terminal=os.ttyname(theirs), timeout=120,
+            )  # fmt: skip
+        finally:
+            os.close(theirs)
+            reader.join()
+            os.close(mine)
+        return done.returncode, b"".join(seen).decode("utf-8")
 
     return run

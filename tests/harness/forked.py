@@ -97,6 +97,7 @@ class Forks:
         env: Mapping[str, str] | None = None,
         input: str | bytes | None = None,  # noqa: A002 - as of subprocess.run
         text: bool = True,
+        terminal: str = "",
         timeout: int = 300,
     ) -> subprocess.CompletedProcess[Any]:
         """Run a program to its end.
@@ -107,6 +108,7 @@ class Forks:
             env: the environment; this process's if not given.
             input: what it reads.
             text: whether its output is text.
+            terminal: the path of a terminal that it reads from and writes to instead.
             timeout: seconds after which it is ended by SIGALRM.
 
         Returns:
@@ -120,7 +122,7 @@ class Forks:
                 "arguments": list(arguments),
                 "cwd": str(cwd or Path.cwd()),
                 "env": dict(os.environ if env is None else env),
-                "files": [str(file) for file in files],
+                "files": [terminal] * 3 if terminal else [str(file) for file in files],
                 "timeout": timeout,
             }
             assert self._server.stdin is not None
@@ -131,7 +133,7 @@ class Forks:
             if not answer:
                 raise RuntimeError("the process that programs are forked from has ended")
             status = int(answer)
-            out, err = (file.read_bytes() for file in files[1:])
+            out, err = (b"" if terminal else file.read_bytes() for file in files[1:])
         args = [sys.executable, *arguments]
         if text:
             return subprocess.CompletedProcess(args, status, out.decode(), err.decode())

@@ -54,6 +54,8 @@ def test_a_quarter_of_a_table_stays() -> None:
     table = [measured(f"t.py::t[{n}]", 1, "1") for n in range(8)]
     others = [measured("t.py::other", 1, "1")]
     assert len(repeats.repeats([*table, *others], 0.5)) == 6
+    kept = [f"t.py::t[{n}]" for n in range(2, 8)]
+    assert repeats.repeats([*table[:2], *others], 0.5, kept) == []
 
 
 def test_the_list_is_of_tests_that_exist() -> None:
