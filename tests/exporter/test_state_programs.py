@@ -149,3 +149,32 @@ def test_settings_of_the_process_are_as_before() -> None:
     with pytest.warns(ow.OnnxwrightWarning, match="OW839.*the default dtype"):
         ow.export(ChangesSettings(), (POSITIVE,))
     assert [setting.read() for setting in SETTINGS] == before
+
+
+# -- tensors that stand for those of a module ------------------------------------------------------
+
+
+def _marked() -> dict[str, Any]:
+    weight, buffer = torch.nn.Parameter(torch.ones(3)), torch.nn.Buffer(torch.ones(3))
+    weight.scale, buffer.scale = 3.0, 4.0
+    return {"w": weight, "b": buffer, "kept": [weight], "sizes": {weight: 5.0}}
+
+
+STAND_INS: dict[str, Any] = {
+    "attribute": lambda m, x: x * m.w.scale + m.b.scale,
+    "getattr": lambda m, x: x * getattr(m.w, "scale", 1.0) + getattr(m.b, "other", 2.0),
+    "hasattr": lambda m, x: x * (2 if hasattr(m.w, "scale") else 3) + hasattr(m.w, "other"),
+    "type": lambda m, x: x * (2 if type(x) is torch.Tensor else 3) + (type(m.w) is type(m.kept[0])),
+    "class": lambda m, x: x * (2 if m.w.__class__ is torch.nn.Parameter else 3),
+    "identity": lambda m, x: x * (2 if m.w is m.kept[0] else 3) + (m.b is m.kept[0]),
+    "key": lambda m, x: x * m.sizes.get(m.w, 1.0) + (6 if m.w in m.sizes else 7),
+}
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_parameters_are_to_the_program_what_they_are_outside_of_a_capture(name: str) -> None:
+    module = module_with(_marked)(lambda self, x: STAND_INS[name](self, x))()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ow.OnnxwrightWarning)
+        program = ow.export(module, (POSITIVE,))
+    torch.testing.assert_close(program(NEGATIVE), module(NEGATIVE))

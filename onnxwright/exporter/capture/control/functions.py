@@ -40,6 +40,7 @@ from onnxwright.exporter.capture.control.store import (
     current,
     note_attribute,
     note_elements,
+    original,
 )
 from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
 
@@ -385,6 +386,7 @@ def _writing(f: Any, special: str, *, by_class: bool = False) -> Callable[..., A
         setter = setter_of(owner, name, special, by_class=by_class)
         if setter is not None:
             return setter(*value)
+        owner = original(owner)
         note_attribute(store, owner, name)
         return f(owner, name, *value)
 
@@ -395,6 +397,15 @@ def get_attribute(store: Store, owner: Any, name: str, /, *default: Any) -> Any:
     """`getattr(owner, name)`, where the attribute may be a property."""
     store.read_names.add(name)
     return getattr(convert.runtime().holder(owner, name), name, *default)
+
+
+def has_attribute(store: Store, owner: Any, name: str, /) -> bool:
+    """`hasattr(owner, name)`."""
+    try:
+        get_attribute(store, owner, name)
+    except AttributeError:
+        return False
+    return True
 
 
 def _registering(f: Any) -> Callable[..., Any]:
@@ -419,6 +430,7 @@ REPLACED: dict[Any, Callable[..., Any]] = {
     setattr: _writing(setattr, "__set__", by_class=True),
     delattr: _writing(delattr, "__delete__", by_class=True),
     getattr: get_attribute,
+    hasattr: has_attribute,
     next: iterators.next_of,
     iter: iterators.iterator_of,
     object.__setattr__: _writing(object.__setattr__, "__set__"),

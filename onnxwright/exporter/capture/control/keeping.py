@@ -32,6 +32,7 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.reaching import ages
 from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
+from onnxwright.exporter.capture.control.stand_ins import StandIns
 from onnxwright.exporter.capture.control.store import Store, Write, open_store
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import tracing
@@ -86,6 +87,7 @@ def held_state_kept(
     store = Store(writes_buffers=writes_buffers)
     snapshot = Snapshot(module, writes_buffers=writes_buffers)
     store.on_function, store.snapshot = snapshot.add, snapshot
+    store.stand_ins = StandIns(module)
     settings = Settings()
     tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
     made = Changes()

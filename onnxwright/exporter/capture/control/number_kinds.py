@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.stand_ins import class_of
 
 KINDS: dict[type, type] = {
     torch.SymInt: int,
@@ -44,7 +45,7 @@ class _KindOf(type):
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         if len(args) == 1 and not options:
-            return KINDS.get(type(args[0]), type(args[0]))
+            return KINDS.get(type(args[0]), class_of(args[0]))
         return type(*args, **options)
 
     def __instancecheck__(cls, value: Any) -> bool:

@@ -35,7 +35,13 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
     has_items,
 )
-from onnxwright.exporter.capture.control.store import Store, current, note_attribute, note_elements
+from onnxwright.exporter.capture.control.store import (
+    Store,
+    current,
+    note_attribute,
+    note_elements,
+    original,
+)
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
 _VIEWS: tuple[Any, ...] = (type({}.items()), type({}.keys()), type({}.values()))
@@ -64,6 +70,7 @@ def owner(owner: Any, name: str) -> Any:
     store = current()
     if store is None:
         return owner
+    owner = original(owner)
     if setter_of(owner, name) is not None or setter_of(owner, name, "__delete__") is not None:
         return _Writer(owner, name)
     note_attribute(store, owner, name)
@@ -200,7 +207,7 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     """What reads an attribute by a function of the user; None where Python reads it."""
     is_of_classes = issubclass(kind, type)  # of what they have, a property alone comes first
     if issubclass(kind, torch.Tensor):
-        return None
+        return _of_original(name) if class_value(kind, name) is MISSING else None
     every: Any = kind.__getattribute__
     if not is_of_classes and type(every) is FunctionType and is_convertible(every):
         return lambda owner: bound(every)(owner, name)
@@ -222,6 +229,11 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     if type(fallback) is not FunctionType or not is_convertible(fallback):
         return None
     return lambda owner: _fallback(owner, name, fallback)
+
+
+def _of_original(name: str) -> Callable[[Any], Any]:
+    """What reads an attribute that PyTorch does not know of a tensor of the module."""
+    return lambda owner: getattr(owner if name in vars(owner) else original(owner), name)
 
 
 def _calling(get: FunctionType) -> Callable[[Any], Any]:

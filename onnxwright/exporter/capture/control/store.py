@@ -28,6 +28,7 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
 )
 from onnxwright.exporter.capture.control.reaching import reached
+from onnxwright.exporter.capture.control.stand_ins import StandIns
 from onnxwright.exporter.capture.model_lines import model_line
 
 FACTORY = "_ow_factory"
@@ -138,6 +139,7 @@ class Store:
         made: iterators that the capture made.
         getters: what reads attributes of classes, where it is a function of the user.
         computed: what properties that keep their value gave: identity of the owner, name -> it.
+        stand_ins: the tensors that stand for those of the module.
         outside: the functions of the clock and the like that were called -> the line of the first.
     """
 
@@ -158,6 +160,7 @@ class Store:
         self.copies: dict[int, tuple[Any, Any, str]] = {}
         self.made: dict[int, Any] = {}
         self.computed: dict[tuple[int, str], Any] = {}
+        self.stand_ins: StandIns | None = None
         self.outside: dict[str, tuple[str, int]] = {}
         self.getters: dict[tuple[type, str], Any] = {}
 
@@ -350,6 +353,8 @@ class Store:
         """Let go of all objects."""
         self.functions.clear()
         self.on_function = self.snapshot = None
+        if self.stand_ins is not None:
+            self.stand_ins.forget()
         for kept in (self.memo, self.copies, self.made, self.getters):
             kept.clear()
 
@@ -398,6 +403,13 @@ def open_store(store: Store | None) -> Callable[[], None]:
     before = current()
     _now.store = store
     return lambda: setattr(_now, "store", before)
+
+
+def original(value: Any) -> Any:
+    """The tensor of the module that another one stands for; the value itself without one."""
+    store = current()
+    known = None if store is None else store.stand_ins
+    return value if known is None else known.original(value)
 
 
 def note_attribute(store: Store, owner: Any, name: str) -> None:

@@ -11,6 +11,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
@@ -49,6 +50,8 @@ def is_(value: Any, constant: Any) -> Any:
 def _may_be_one(one: Any, two: Any) -> Any:
     """Whether two objects of this capture are one where the model runs."""
     if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+        if original(one) is original(two):
+            return True
         with refused_here():
             return are_same(one, two)
     if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
@@ -187,6 +190,8 @@ def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, OneOf) or isinstance(container, OneOf):
         return each(contains, value, container)
+    if isinstance(container, (dict, set, frozenset)):  # which may have parameters as keys
+        value = original(value)
     found = contained(value, container)
     if found is not None:
         return found

@@ -8,6 +8,7 @@ import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.lists import kind_of
+from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.decisions.one_sided import refuse_name, refuse_names
 from onnxwright.exporter.capture.decisions.truth import is_number
@@ -92,7 +93,7 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
         refuse_name(value, name)
         if value in session.numbers or session.numbers.has_types(value):
             return common(value, lambda kind: hasattr(kind, name))
-    return function(value, name)
+    return bound(function)(value, name)
 
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -100,6 +101,7 @@ def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     if current() is not None:
         refuse_key(value, args[0] if args else None)
         refuse_names(value, *args[:1])
+        args = (*map(original, args[:1]), *args[1:])  # a parameter may be a key
     return value.get(*args, **kwargs)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control import stand_ins
 from onnxwright.exporter.capture.control.number_kinds import KINDS
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
@@ -33,13 +34,20 @@ def type_(*args: Any, **options: Any) -> Any:
 
 def class_of(value: Any) -> Any:
     """`value.__class__`."""
-    return each(lambda one: _class_of(one) if _stands_for_other(one) else one.__class__, value)
+    return each(
+        lambda one: (
+            _class_of(one)
+            if _stands_for_other(one) or isinstance(one, torch.Tensor)
+            else one.__class__
+        ),
+        value,
+    )
 
 
 def _class_of(value: Any) -> type:
     """The class of Python that a value has where the model runs."""
     if not _stands_for_other(value):
-        return type(value)
+        return stand_ins.class_of(value)
     found: type = common(value, lambda kind: kind)
     return found
 
