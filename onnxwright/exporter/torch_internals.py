@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor, is_fake
 from torch.export import _trace as tracing
 from torch.export.dynamic_shapes import _combine_args as combined_arguments
 from torch.export.dynamic_shapes import _tree_map_with_path as mapped_with_path
+from torch.fx.experimental.proxy_tensor import _AttrProxy as ModuleProxy
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes as modes_disabled
 from torch.utils._sympy import functions as size_functions
@@ -80,6 +81,7 @@ PRIVATE: dict[str, str] = {
     "torch.export.dynamic_shapes._combine_args": "arguments by the names of parameters",
     "torch.export.dynamic_shapes._tree_map_with_path": "dynamic shapes of nested inputs",
     "torch.fx._pytree": "caches as inputs",
+    "torch.fx.experimental.proxy_tensor._AttrProxy": "a module that has two names, while traced",
     "torch.nn.Module._call_impl": "where the calls of modules become converted ones",
     "torch.nn.Module._call_impl.__qualname__": "the name of the same in frames",
     "torch.onnx._globals.GLOBALS": "`is_in_onnx_export`, where the others are missing",
@@ -119,6 +121,7 @@ __all__ = [
     "HigherOrderOperator",
     "Max",
     "Min",
+    "ModuleProxy",
     "OpOverload",
     "PythonPrinter",
     "ValueRanges",

@@ -157,7 +157,9 @@ def test_settings_of_the_process_are_as_before() -> None:
 def _marked() -> dict[str, Any]:
     weight, buffer = torch.nn.Parameter(torch.ones(3)), torch.nn.Buffer(torch.ones(3))
     weight.scale, buffer.scale = 3.0, 4.0
-    return {"w": weight, "b": buffer, "kept": [weight], "sizes": {weight: 5.0}}
+    part, other = torch.nn.Tanh(), torch.nn.ReLU()  # with two names, and with one
+    return {"w": weight, "b": buffer, "kept": [weight], "sizes": {weight: 5.0},
+            "one": part, "two": part, "other": other}  # fmt: skip
 
 
 STAND_INS: dict[str, Any] = {
@@ -167,6 +169,10 @@ STAND_INS: dict[str, Any] = {
     "type": lambda m, x: x * (2 if type(x) is torch.Tensor else 3) + (type(m.w) is type(m.kept[0])),
     "class": lambda m, x: x * (2 if m.w.__class__ is torch.nn.Parameter else 3),
     "identity": lambda m, x: x * (2 if m.w is m.kept[0] else 3) + (m.b is m.kept[0]),
+    "id": lambda m, x: x * (2 if id(m.w) == id(m.kept[0]) else 3),
+    "part": lambda m, x: m.one(x) * (2 if m.one is m.two else 3) + (4 if m.one is m.other else 5),
+    "class of a part": lambda m, x: m.one(x) * (2 if type(m.other) is torch.nn.ReLU else 3),
+    "parts": lambda m, x: m.one(x) * (2 if m.two in [m.other, m.one] else 3),
     "key": lambda m, x: x * m.sizes.get(m.w, 1.0) + (6 if m.w in m.sizes else 7),
 }
 

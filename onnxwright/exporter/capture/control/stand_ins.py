@@ -1,8 +1,9 @@
-"""Tensors that stand for those of the user while a module is captured, and these.
+"""Tensors and modules that stand for those of the user while a module is captured, and these.
 
 PyTorch traces a module with tensors in the place of its parameters and buffers.  They have no
 attributes of the user, are no `torch.nn.Parameter` to `type`, and are not what a list of the module
-holds: converted code asks here.
+holds: converted code asks here.  Where a part has two names, a new object stands for each part that
+is read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.torch_internals import FakeTensor
+from onnxwright.exporter.torch_internals import FakeTensor, ModuleProxy
 
 
 class StandIns:
@@ -28,7 +29,9 @@ class StandIns:
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def original(self, value: Any) -> Any:
-        """The tensor that another one stands for; the value itself if it stands for none."""
+        """What a tensor or a module stands for; the value itself if it stands for nothing."""
+        if isinstance(value, ModuleProxy):
+            return value.get_base()
         if type(value) is not FakeTensor:
             return value
         if id(value) not in self._known:
@@ -51,13 +54,15 @@ def _tensors_of(module: torch.nn.Module) -> Any:
 
 
 def class_of(value: Any) -> type:
-    """`type(value)`, of a tensor without values what it is where the model runs.
+    """`type(value)`, of what stands for a tensor or a module the class of that.
 
     Example:
         >>> class_of(torch.nn.Parameter(torch.ones(2)))
         <class 'torch.nn.parameter.Parameter'>
     """
     kind: type = type(value)
-    if kind is FakeTensor:
+    if isinstance(value, ModuleProxy):
+        kind = type(value.get_base())
+    elif kind is FakeTensor:
         kind = torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else torch.Tensor
     return kind

@@ -406,7 +406,7 @@ def open_store(store: Store | None) -> Callable[[], None]:
 
 
 def original(value: Any) -> Any:
-    """The tensor of the module that another one stands for; the value itself without one."""
+    """What a tensor or a module stands for in this capture; the value itself without that."""
     store = current()
     known = None if store is None else store.stand_ins
     return value if known is None else known.original(value)

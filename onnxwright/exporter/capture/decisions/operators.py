@@ -49,9 +49,9 @@ def is_(value: Any, constant: Any) -> Any:
 
 def _may_be_one(one: Any, two: Any) -> Any:
     """Whether two objects of this capture are one where the model runs."""
+    if original(one) is original(two):
+        return True
     if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-        if original(one) is original(two):
-            return True
         with refused_here():
             return are_same(one, two)
     if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
@@ -192,6 +192,8 @@ def contains(value: Any, container: Any) -> Any:
         return each(contains, value, container)
     if isinstance(container, (dict, set, frozenset)):  # which may have parameters as keys
         value = original(value)
+    elif isinstance(value, torch.nn.Module) and isinstance(container, (list, tuple)):
+        return original(value) in map(original, container)
     found = contained(value, container)
     if found is not None:
         return found

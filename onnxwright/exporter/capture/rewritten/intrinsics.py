@@ -20,6 +20,7 @@ from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.decisions.chosen_objects import choice_of
 from onnxwright.exporter.capture.decisions.deciding import choose
@@ -179,7 +180,7 @@ def _identity(value: Any) -> int:
         with refused_here():
             reason = "`id` of a value that is known at run time only"
             raise CannotRewriteError(reason, advice="compare the values: `a == b`, `a is b`")
-    return id(value)
+    return id(original(value))
 
 
 def _length(items: Any) -> Any:

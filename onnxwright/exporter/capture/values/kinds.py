@@ -37,7 +37,7 @@ def class_of(value: Any) -> Any:
     return each(
         lambda one: (
             _class_of(one)
-            if _stands_for_other(one) or isinstance(one, torch.Tensor)
+            if _stands_for_other(one) or isinstance(one, (torch.Tensor, torch.nn.Module))
             else one.__class__
         ),
         value,
