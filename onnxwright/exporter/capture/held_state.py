@@ -58,7 +58,10 @@ def keep_values_of_arrays(program: Any) -> None:
     constants = program.constants if isinstance(program, ExportedProgram) else {}
     for name, value in constants.items():
         if type(value) is torch.Tensor and value.layout is torch.strided:
-            storage = value.untyped_storage()
+            try:
+                storage = value.untyped_storage()
+            except NotImplementedError:  # what torch.func left is refused later
+                continue
             if value.device.type == "cpu" and not storage.resizable():
                 constants[name] = value.clone()
 
