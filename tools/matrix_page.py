@@ -30,7 +30,7 @@ limitation that is listed below.
 _SKIPS = """
 ## Skipped tests
 
-Tests are skipped where a tool that is no dependency is missing (PyTorch, Graphviz, a second
+Tests are skipped where a tool that is not a dependency is missing (PyTorch, Graphviz, a second
 library to compare with), and, with old dependencies, where these lack an operator or compute
 something wrong: `tests/harness/oldest.py` has each such test with the version and the reason. Those
 that can run do so and have to fail: a limitation that is gone is noticed.

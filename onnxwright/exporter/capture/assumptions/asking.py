@@ -28,11 +28,12 @@ _COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
 _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
 _BETWEEN = {number_kinds.__file__}
-# What rewritten code calls: the files of these rooms, and one more.
+# The files that rewritten code calls: all of these packages, and `values/one_of.py`.
 _CAPTURE = str(Path(__file__).parent.parent) + os.sep
-_ROOMS = ("rewritten", "session", "frontend", "decisions", "loops", "lists", "graphs")
-_REWRITTEN = tuple(
-    _CAPTURE + name for name in (*(room + os.sep for room in _ROOMS), f"values{os.sep}one_of.py")
+_PACKAGES = ("rewritten", "session", "frontend", "decisions", "loops", "lists", "graphs")
+_REWRITTEN = (
+    *(f"{_CAPTURE}{name}{os.sep}" for name in _PACKAGES),
+    f"{_CAPTURE}values{os.sep}one_of.py",
 )
 # The files of it that decide for the user; its functions that ask for these and for rewritten code,
 # and the one that asks whether a loop goes on.

@@ -35,10 +35,12 @@ class StandIns:
         if type(value) is not FakeTensor:
             return value
         if id(value) not in self._known:
+            # PyTorch puts them into the module, when it is traced; others stand for nothing.
+            self._known[id(value)] = value, value
             for name, one in _tensors_of(self._module):
                 if name in self._own:
                     self._known[id(one)] = one, self._own[name]
-        return self._known.get(id(value), (value, value))[1]
+        return self._known[id(value)][1]
 
     def forget(self) -> None:
         """Let go of all tensors."""

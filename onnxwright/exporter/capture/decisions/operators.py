@@ -49,9 +49,10 @@ def is_(value: Any, constant: Any) -> Any:
 
 def _may_be_one(one: Any, two: Any) -> Any:
     """Whether two objects of this capture are one where the model runs."""
-    if original(one) is original(two):
+    are_tensors = isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)
+    if (are_tensors or isinstance(one, torch.nn.Module)) and original(one) is original(two):
         return True
-    if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+    if are_tensors:
         with refused_here():
             return are_same(one, two)
     if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
