@@ -44,9 +44,8 @@ def which_tensor_it_is(x):
 def which_container_it_is(x):
     a, b, first = [1.0], [2.0], {"n": 0}
     c, now = a if x.sum() > 0 else b, first
-    for row in x:
-        if row.sum() > 0:
-            now = {"n": 1}
+    if x[0].sum() > 0:
+        now = {"n": 1}
     return x * (1 if c is a else 5), 1 if c is not b else 5, 1 if now is first else 5
 
 

@@ -95,7 +95,7 @@ def other_containers(x):
     return x, counts["a"], order["a"], sums["a"], recent[0], recent[1], kept.value, spaced.value
 
 
-@refused
+@program
 def chosen_list(x):
     a, b = [1], [2]
     c = a if x.sum() > 0 else b

@@ -216,7 +216,6 @@ def window3(x):
     return torch.stack(out)
 
 
-@more
 def concat_lists(x):
     a = []
     b = []

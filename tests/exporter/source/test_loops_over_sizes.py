@@ -281,6 +281,8 @@ def test_a_loop_over_a_dynamic_size(function: Callable[..., Any]) -> None:
         warnings.simplefilter("error", OnnxwrightWarning)  # no size is fixed
         if function is first_without_state:  # without rows, its result is None
             warnings.filterwarnings("ignore", r"[\s\S]*OW863", OnnxwrightWarning)
+        if function is best_path:  # without rows, it raises an error
+            warnings.filterwarnings("ignore", r"[\s\S]*OW833[^\n]*n >= 1", OnnxwrightWarning)
         program = ow.export(module, (rows(5),), dynamic_shapes=({0: "n"},))
     assert any(node.op_type in ("Loop", "Scan") for node in program.model.graph.all_nodes())
     for length in LENGTHS:
