@@ -1,4 +1,4 @@
-"""Reductions that one operator does: norms and sums of squares."""
+"""Reductions that one operator does: norms, sums of squares, axes kept or removed by it."""
 
 from __future__ import annotations
 
@@ -103,3 +103,84 @@ def _of_one(name: str) -> Rule:
 
 
 OF_ONE = [_of_one(name) for name in _OF_ONE]
+
+
+# -- axes that are removed and added again, or kept and removed ------------------------------------
+
+_REDUCTIONS = ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceMean", "ReduceSum", "ReduceL1",
+               "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")  # fmt: skip
+
+
+def _places(rng: Any) -> Draw:
+    shape = sizes(rng, 2, 4)
+    count = len(shape)
+    axes = [int(n) for n in rng.permutation(count)[: int(rng.integers(1, count))]]
+    left = [d for n, d in enumerate(shape) if n not in axes]
+    return {"x": floats(rng, shape), "axes": np.array(axes) - count * rng.integers(2),
+            "places": np.array(sorted(axes)) - count * rng.integers(2),
+            "s": np.array(left), "axis": len(left)}  # fmt: skip
+
+
+def _is_same(axes: Value, places: Value, x: Any) -> bool:
+    """Whether two vectors of axes mean the same axes of a value."""
+    one, other = numbers(axes), numbers(places)
+    if x.rank is None or not one or other is None or len(one) != len(other):
+        return False
+    return sorted(n % x.rank for n in one) == sorted(n % x.rank for n in other)
+
+
+def _with_axes(name: str) -> Rule:
+    """The rule for a reduction whose axes are added again."""
+
+    def pattern(op: Op, x: Value, axes: Const, places: Const) -> Any:
+        return op.Unsqueeze(getattr(op, name)(x, axes, keepdims=0), places)
+
+    pattern.__doc__ = f"A {name} whose axes are added again: it keeps them."
+    made = rule(name=f"unsqueeze_of_{name.lower()}", cases=_places)(pattern)
+
+    @made.to
+    def _(op: Op, x: Any, axes: Any, places: Any) -> Any:
+        if not _is_same(axes, places, x):
+            return None
+        return getattr(modern(op), name)(x, numbers(axes), keepdims=1)
+
+    return made
+
+
+def _without_axes(name: str) -> Rule:
+    """The rule for a reduction whose axes are kept, and then removed."""
+
+    def pattern(op: Op, x: Value, axes: Const, places: Const) -> Any:
+        return op.Squeeze(getattr(op, name)(x, axes, keepdims=1), places)
+
+    pattern.__doc__ = f"A {name} that keeps its axes, which are then removed: it removes them."
+    made = rule(name=f"squeeze_of_{name.lower()}", cases=_places)(pattern)
+
+    @made.also
+    def _(op: Op, x: Value, axes: Const, s: Value) -> Any:
+        return op.Reshape(getattr(op, name)(x, axes, keepdims=1), s)
+
+    @made.also
+    def _(op: Op, x: Value, axes: Const, axis: Attr) -> Any:
+        return op.Flatten(getattr(op, name)(x, axes, keepdims=1), axis=axis)
+
+    @made.to
+    def _(op: Op, x: Any, axes: Any, places: Any, match: Any) -> Any:
+        fits = _leaves(x, axes, match.kinds[0]) if places is None else _is_same(axes, places, x)
+        return getattr(modern(op), name)(x, numbers(axes), keepdims=0) if fits else None
+
+    return made
+
+
+def _leaves(x: Any, axes: Value, result: Any) -> bool:
+    """Whether a result has the dimensions that are left without some axes, all of them known."""
+    gone = numbers(axes)
+    if x.shape is None or not gone or result is None or result.shape is None:
+        return False
+    places = {n % len(x.shape) for n in gone}
+    left = [d for n, d in enumerate(x.shape) if n not in places]
+    return None not in left and left == list(result.shape)
+
+
+WITH_AXES = [_with_axes(name) for name in _REDUCTIONS]
+WITHOUT_AXES = [_without_axes(name) for name in _REDUCTIONS]
