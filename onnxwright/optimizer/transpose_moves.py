@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.operators import facts
+from onnxwright.operators import all_facts, facts
 from onnxwright.optimizer.constants import small_array, tensor_of
 
 
@@ -196,9 +196,6 @@ def _quantized(node: ir.Node, perm: Perm) -> Move | None:
     return Move() if scale is not None and not list(scale.shape) else None
 
 
-_REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
-               "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")  # fmt: skip
-
 _PLANNERS: dict[str, Planner] = {
     "Concat": _axis,
     "Split": _axis,
@@ -210,5 +207,5 @@ _PLANNERS: dict[str, Planner] = {
     "Resize": _resize,
     "QuantizeLinear": _quantized,
     "DequantizeLinear": _quantized,
-    **dict.fromkeys(_REDUCTIONS, _reduced),
+    **{record.name: _reduced for record in all_facts() if record.reduces},
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.operators import all_facts
 from onnxwright.optimizer.building import modern, runs
 from onnxwright.optimizer.constants import numbers
 from onnxwright.optimizer.drawing import Draw, floats, sizes
@@ -107,8 +108,7 @@ OF_ONE = [_of_one(name) for name in _OF_ONE]
 
 # -- axes that are removed and added again, or kept and removed ------------------------------------
 
-_REDUCTIONS = ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceMean", "ReduceSum", "ReduceL1",
-               "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")  # fmt: skip
+_REDUCTIONS = [record.name for record in all_facts() if record.reduces]
 
 
 def _places(rng: Any) -> Draw:
