@@ -80,7 +80,7 @@ def _may_round(node: ir.Node) -> bool:
 
 
 def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Move | None:
-    made = Move()
+    move = Move()
     for n, value in enumerate(node.inputs):
         if value is None or value in carried:
             continue
@@ -91,8 +91,8 @@ def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Mov
         if len(shape) > len(perm):
             return None
         if any(d != 1 for d in shape):
-            made.weights.append(n)
-    return made
+            move.weights.append(n)
+    return move
 
 
 def _axis(node: ir.Node, perm: Perm) -> Move | None:
@@ -150,10 +150,10 @@ def _reduced(node: ir.Node, perm: Perm) -> Move | None:
         return None
     gone = {a % len(perm) for a in axes}
     moved = sorted(perm[a] for a in gone)
-    made = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
+    move = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
     if keeps is not None and not keeps.as_int():
-        return made if _is_in_order(made, perm, gone) else None
-    return made
+        return move if _is_in_order(move, perm, gone) else None
+    return move
 
 
 def _is_in_order(made: Move, perm: Perm, gone: set[int]) -> bool:

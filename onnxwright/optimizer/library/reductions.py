@@ -87,20 +87,20 @@ def _of_one(name: str) -> Rule:
         return getattr(op, name)(x, axes, keepdims=keepdims)
 
     pattern.__doc__ = f"A {name} of axes of one element: they are kept, or removed."
-    made = rule(
+    new_rule = rule(
         name=f"{name.lower()}_of_one", since=11, level=_OF_ONE[name], cases=_ones
     )(pattern)  # fmt: skip
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
-        found = numbers(axes)
-        if not found or x.shape is None or any(x.shape[n] != 1 for n in found):
+        reduced = numbers(axes)
+        if not reduced or x.shape is None or any(x.shape[n] != 1 for n in reduced):
             return None
         if keepdims in (1, None):
             return x
-        return modern(op).Squeeze(x, sorted(n % len(x.shape) for n in found))
+        return modern(op).Squeeze(x, sorted(n % len(x.shape) for n in reduced))
 
-    return made
+    return new_rule
 
 
 OF_ONE = [_of_one(name) for name in _OF_ONE]
@@ -136,15 +136,15 @@ def _with_axes(name: str) -> Rule:
         return op.Unsqueeze(getattr(op, name)(x, axes, keepdims=0), places)
 
     pattern.__doc__ = f"A {name} whose axes are added again: it keeps them."
-    made = rule(name=f"unsqueeze_of_{name.lower()}", cases=_places)(pattern)
+    new_rule = rule(name=f"unsqueeze_of_{name.lower()}", cases=_places)(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, axes: Any, places: Any) -> Any:
         if not _is_same(axes, places, x):
             return None
         return getattr(modern(op), name)(x, numbers(axes), keepdims=1)
 
-    return made
+    return new_rule
 
 
 def _without_axes(name: str) -> Rule:
@@ -154,22 +154,22 @@ def _without_axes(name: str) -> Rule:
         return op.Squeeze(getattr(op, name)(x, axes, keepdims=1), places)
 
     pattern.__doc__ = f"A {name} that keeps its axes, which are then removed: it removes them."
-    made = rule(name=f"squeeze_of_{name.lower()}", cases=_places)(pattern)
+    new_rule = rule(name=f"squeeze_of_{name.lower()}", cases=_places)(pattern)
 
-    @made.also
+    @new_rule.also
     def _(op: Op, x: Value, axes: Const, s: Value) -> Any:
         return op.Reshape(getattr(op, name)(x, axes, keepdims=1), s)
 
-    @made.also
+    @new_rule.also
     def _(op: Op, x: Value, axes: Const, axis: Attr) -> Any:
         return op.Flatten(getattr(op, name)(x, axes, keepdims=1), axis=axis)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, axes: Any, places: Any, match: Any) -> Any:
         fits = _leaves(x, axes, match.kinds[0]) if places is None else _is_same(axes, places, x)
         return getattr(modern(op), name)(x, numbers(axes), keepdims=0) if fits else None
 
-    return made
+    return new_rule
 
 
 def _leaves(x: Any, axes: Value, result: Any) -> bool:
