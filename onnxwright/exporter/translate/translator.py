@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
 from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.graphs.writes import written_by
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
@@ -32,7 +33,7 @@ from onnxwright.exporter.translate.lowerings import (
     Lowerings,
     decompose,
 )
-from onnxwright.exporter.translate.mutation import Writes, written_by
+from onnxwright.exporter.translate.mutation import Writes
 from onnxwright.exporter.translate.node_facts import note_of
 from onnxwright.exporter.translate.results import MISSING, lacks, missing_like, sizes_fit
 from onnxwright.exporter.translate.unwrapping import takes_wrapped, unwrapped

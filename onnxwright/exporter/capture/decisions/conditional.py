@@ -26,8 +26,6 @@ from onnxwright.exporter.capture.decisions.truth import as_truth
 from onnxwright.exporter.capture.frontend.returned import returning_frame
 from onnxwright.exporter.capture.graphs.aliases import Join, kept_equal, new_writes, settle
 from onnxwright.exporter.capture.graphs.emitting import emit
-from onnxwright.exporter.capture.graphs.functional import base_of
-from onnxwright.exporter.capture.graphs.memory import memory_of
 from onnxwright.exporter.capture.graphs.merged_sizes import merged_sizes
 from onnxwright.exporter.capture.graphs.regions import (
     SYMBOLS,
@@ -37,6 +35,7 @@ from onnxwright.exporter.capture.graphs.regions import (
     operand_values,
     tracer,
 )
+from onnxwright.exporter.capture.graphs.writes import base_of, memory_of
 from onnxwright.exporter.capture.lists.list_forms import raise_growth, rows_kept, widened
 from onnxwright.exporter.capture.lists.list_writes import written
 from onnxwright.exporter.capture.lists.rows import like_of

@@ -15,8 +15,8 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.graphs.functional import functional
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Part
+from onnxwright.exporter.capture.graphs.writes import written_arguments
 from onnxwright.exporter.capture.values.parts import parts_of
 
 aten = torch.ops.aten
@@ -51,8 +51,8 @@ def are_equal(parts: Sequence[Part], pairs: Iterable[tuple[Any, Any]], holds: Ho
     modules = []
     for n, part in enumerate(parts):
         nodes = [part.values[id(pair[n])] for pair in tensors]
-        module = functional(part.module(operands, nodes))
-        if module is None:
+        module = part.module(operands, nodes)
+        if any(written_arguments(node) for node in module.graph.nodes):
             return False
         modules.append(module)
     outputs = [module.graph.output_node().args[0] for module in modules]
@@ -164,17 +164,12 @@ class _Graphs:
         args, target = node.args, node.target
         if target in _COPIES:
             return _node(args[0])
-        if target is aten.copy.default:
-            return _node(args[1]) if self._is_of_shape(args[0], args[1]) else None
         if target in _SHAPES:
             return _node(args[0]) if self._is_of_shape(node, args[0]) else None
         if target in _PADS and isinstance(args[1], (list, tuple)):
             return _node(args[0]) if all(self._is(pad, 0) for pad in args[1]) else None
         if target is aten.slice.Tensor:
             return _node(args[0]) if self._is_whole(args[0], args[1:]) else None
-        if target is aten.slice_scatter.default:
-            whole = self._is_whole(args[0], args[2:]) and self._is_of_shape(args[0], args[1])
-            return _node(args[1]) if whole else None
         if target is aten.cat.default and isinstance(args[0], (list, tuple)):
             axis = args[1] if len(args) > 1 else 0
             left = [part for part in args[0] if not self._is_empty(part, axis)]

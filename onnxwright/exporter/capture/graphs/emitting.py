@@ -11,8 +11,8 @@ from torch import fx
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import track_tensor_tree
 
-from onnxwright.exporter.capture.graphs.functional import functional
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, fake_mode, tracer
+from onnxwright.exporter.capture.graphs.writes import covered, graphs_of
 from onnxwright.exporter.torch_internals import pytree
 
 
@@ -29,15 +29,12 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
         The results, as part of the trace.
     """
     args = _with_constants(modules.values(), args)
-    known = {id(m): functional(m) for m in modules.values()}
-    if None in known.values():
-        # Torch traces parts that write once more, so that it can make them functional later, and
-        # makes sizes of its own for the results.
+    if not all(covered(g, local=True) for m in modules.values() for g in graphs_of(m)):
+        # Torch traces these parts once more, so that it can make them functional later, and makes
+        # sizes of its own for the results.
         fake_mode().shape_env.pending_fresh_unbacked_symbols.clear()
         with fx_traceback.preserve_node_meta():
             return op(*args)
-    args = [known.get(id(a), a) for a in args]
-    modules = {name: made for name, m in modules.items() if (made := known[id(m)])}
     t = tracer()
     for name, module in modules.items():
         n = 0

@@ -22,12 +22,12 @@ from onnxwright.exporter.capture.graphs.memory import (
     View,
     aliases,
     as_number,
-    memory_of,
     new_number,
     node_of,
     origin_of,
 )
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
+from onnxwright.exporter.capture.graphs.writes import memory_of
 from onnxwright.exporter.capture.loops.carries import Carry
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.session.session import current
