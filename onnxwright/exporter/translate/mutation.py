@@ -11,10 +11,11 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.fx import Graph, GraphModule, Node
 
 from onnxwright.atenlib.complexes import Complex
@@ -22,6 +23,7 @@ from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.load import find
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import export_forms
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
@@ -34,10 +36,56 @@ from onnxwright.exporter.capture.graphs.writes import (
     parents_of,
     written_by,
 )
-from onnxwright.exporter.places import target_name
+from onnxwright.exporter.places import span_of, target_name
 from onnxwright.exporter.torch_internals import HigherOrderOperator, pytree
 from onnxwright.exporter.torch_lock import TORCH_LOCK
-from onnxwright.exporter.translate.buffer_shapes import check_replaced_buffers
+from onnxwright.exporter.translate.node_facts import type_of
+
+# -- buffer shapes ---------------------------------------------------------------------------------
+# Buffers that a module replaces by tensors of another shape or type: the state of a model has one.
+# `self.b = y` in a forward is captured as a write into the buffer, `copy_`, whose result is `y`.
+
+_REPLACING = (torch.ops.aten.copy_.default, torch.ops.aten.resize_.default)
+
+
+def check_replaced_buffers(program: ExportedProgram) -> None:
+    """Refuse a program that replaces a buffer by a tensor which does not fit into it.
+
+    Raises:
+        ExportError: it does (OW856).
+    """
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
+    specs = zip(nodes, program.graph_signature.input_specs, strict=True)
+    buffers = {node: str(spec.target) for node, spec in specs if spec.kind is InputKind.BUFFER}
+    for node in program.graph.nodes:
+        if node.target in _REPLACING and node.args[0] in buffers:
+            before, after = (n.meta.get("val") for n in (node.args[0], node))
+            tensors = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+            if tensors and not _fits(before, after):
+                _raise_replaced(buffers[node.args[0]], node, before, after)
+
+
+def _fits(before: Any, after: Any) -> bool:
+    """Whether the old shape can be broadcast to the new one, as a write of its values is."""
+    if before.dtype != after.dtype or before.dim() > after.dim():
+        return False
+    pairs = zip(reversed(before.shape), reversed(after.shape), strict=False)
+    return all(_is_one(a) or str(a) == str(b) for a, b in pairs)
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def _raise_replaced(name: str, node: Node, before: Any, after: Any) -> NoReturn:
+    fail(
+        export_forms.BufferReplaced(
+            buffer=name, before=type_of(before), after=type_of(after), span=span_of(node)
+        )
+    )
+
+
+# -- mutation --------------------------------------------------------------------------------------
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})

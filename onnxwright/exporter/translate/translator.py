@@ -22,7 +22,6 @@ from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.torch_internals import OpOverload, pytree
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.exporter.translate import errors
-from onnxwright.exporter.translate.checks import only_checked
 from onnxwright.exporter.translate.higher_order import HANDLERS
 from onnxwright.exporter.translate.lowerings import (
     DECOMPOSED,
@@ -34,7 +33,7 @@ from onnxwright.exporter.translate.lowerings import (
     decompose,
 )
 from onnxwright.exporter.translate.mutation import Writes
-from onnxwright.exporter.translate.node_facts import note_of
+from onnxwright.exporter.translate.node_facts import note_of, only_checked
 from onnxwright.exporter.translate.results import MISSING, lacks, missing_like, sizes_fit
 from onnxwright.exporter.translate.unwrapping import takes_wrapped, unwrapped
 from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrapper

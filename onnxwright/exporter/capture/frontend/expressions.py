@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
-from onnxwright.exporter.capture.frontend.expression_kinds import (
+from onnxwright.exporter.capture.frontend.names import (
     asks_empty,
     is_bound,
     is_fixed,

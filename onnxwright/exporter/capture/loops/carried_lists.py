@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.decisions.size_tests import is_certain
 from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
-from onnxwright.exporter.capture.graphs.merged_sizes import known_symbols
+from onnxwright.exporter.capture.graphs.emitting import known_symbols
 from onnxwright.exporter.capture.lists.building_rows import BuildingRows, LoopList
 from onnxwright.exporter.capture.lists.list_forms import form_of_item, is_ragged, item_of, widened
 from onnxwright.exporter.capture.lists.list_writes import check_own

@@ -16,19 +16,18 @@ from onnxwright.exporter.capture.decisions.holding import is_same_items, items_o
 from onnxwright.exporter.capture.decisions.sides import end_side, side_of
 from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth
-from onnxwright.exporter.capture.frontend.returned import returned_places
 from onnxwright.exporter.capture.graphs.aliases import new_writes, settle
-from onnxwright.exporter.capture.graphs.merged_sizes import known_symbols
+from onnxwright.exporter.capture.graphs.emitting import known_symbols
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.lists.list_forms import rows_kept
 from onnxwright.exporter.capture.loops.carried_lists import CarriedLists, Trips, Variables
-from onnxwright.exporter.capture.loops.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.loops.carries import (
     Carry,
     OwnSize,
     begun_with,
     carried,
     constants_of,
+    emit_loop,
     input_of,
     is_guessed,
     leaf_paths,
@@ -37,8 +36,8 @@ from onnxwright.exporter.capture.loops.carries import (
     still_carried,
     with_leaves,
 )
-from onnxwright.exporter.capture.loops.loop_aliases import LoopAliases
-from onnxwright.exporter.capture.loops.while_loops import emit_loop
+from onnxwright.exporter.capture.loops.loop_aliases import CarriedObjects, LoopAliases
+from onnxwright.exporter.capture.model_lines import returned_places
 from onnxwright.exporter.capture.session.errors import (
     ChangedInPlaceError,
     DisagreementError,
