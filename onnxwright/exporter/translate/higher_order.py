@@ -19,7 +19,6 @@ from onnxwright.atenlib.load import functions
 from onnxwright.atenlib.op import unsupported
 from onnxwright.exporter.torch_internals import math_attention
 from onnxwright.exporter.translate.auto_functional import (
-    auto_functionalized,
     auto_functionalized_v2,
 )
 from onnxwright.exporter.translate.lowerings import traced
@@ -357,7 +356,6 @@ HANDLERS: dict[str, Handler] = {
     "aten::as_strided": strided,
     "aten::as_strided_copy": strided,
     "aten::as_strided_scatter": strided,
-    "higher_order::auto_functionalized": auto_functionalized,
     "higher_order::auto_functionalized_v2": auto_functionalized_v2,
     "higher_order::cond": _cond,
     "higher_order::while_loop": _while_loop,

@@ -63,22 +63,6 @@ def convert_calls(changes: Changes, store: Store) -> None:
         changes.attribute(torch.nn.Module, "_call_impl", made)
 
 
-@contextmanager
-def calls_converted(store: Store) -> Iterator[Store]:
-    """In this context, what modules call runs as converted copies.
-
-    Args:
-        store: as in `convert_calls`.
-    """
-    changes = Changes()
-    with TORCH_LOCK:
-        try:
-            convert_calls(changes, store)
-            yield store
-        finally:
-            changes.undo()
-
-
 # -- keeping ---------------------------------------------------------------------------------------
 
 

@@ -128,8 +128,6 @@ class _Graphs:
     def _same_nodes(self, one: fx.Node, two: fx.Node) -> bool:
         if one in self.place or two in self.place:
             return self.place.get(one) == self.place.get(two)
-        if one.op == two.op == "get_attr":
-            return _same_constant(self._attribute(one), self._attribute(two))
         if one.op != "call_function" or one.target is not two.target:
             return False
         schema = getattr(one.target, "_schema", None)
@@ -142,12 +140,6 @@ class _Graphs:
         return self.same(one.args, two.args) and all(
             self.same(value, two.kwargs[key]) for key, value in one.kwargs.items()
         )
-
-    def _attribute(self, node: fx.Node) -> Any:
-        found: Any = node.graph.owning_module
-        for name in str(node.target).split("."):
-            found = getattr(found, name)
-        return found
 
     # -- operators that give an operand ------------------------------------------------------------
 
@@ -231,13 +223,3 @@ def _is_alike(one: fx.Node, two: fx.Node) -> bool:
     a, b = one.meta.get("val"), two.meta.get("val")
     tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
     return tensors and a.dtype == b.dtype and a.ndim == b.ndim
-
-
-def _same_constant(one: Any, two: Any) -> bool:
-    if one is two:
-        return True
-    if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
-        return False
-    if one.dtype != two.dtype or one.shape != two.shape:
-        return False
-    return bool(torch.equal(one, two))

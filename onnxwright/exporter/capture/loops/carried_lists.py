@@ -143,7 +143,7 @@ class CarriedLists:
         found += [n for n, value in enumerate(before) if value is items]
         found = [n for n in found if n not in self.appended]
         if not found or not self.variables.slots[found[0]].live:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            raise LoopChangeError(error.name, error.left, error.right) from None
         self._take_form(found[0], form_of_item(added, known_symbols()))
 
     def _take_form(self, n: int, form: Rows) -> None:

@@ -337,7 +337,7 @@ class Loop:
         try:
             merger.merge(before, after, name, items=self.state.owner(n) is not None)
         except DisagreementError as error:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            raise LoopChangeError(error.name, error.left, error.right) from None
         if self.original[n] is UNSET:
             self.state.note_one_sided(n)  # not set where no iteration runs
         start = dict(leaf_paths(self.before[n], name))
