@@ -31,8 +31,8 @@ from onnxwright.exporter.capture.inputs.examples import (
     check_sums,
     import_what_forward_imports,
     raise_not_captured,
+    written_out,
 )
-from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.modules import (
     as_module,

@@ -27,12 +27,8 @@ from onnxwright.exporter.capture.control.convertible import (
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.opaque import (
-    OUTSIDE,
-    call_noted,
-    is_of_python,
-    note_object,
-    written_by_code,
-)
+    OUTSIDE, call_noted, is_of_python, note_object, written_by_code,
+)  # fmt: skip
 from onnxwright.exporter.capture.control.places import (
     InnerState,
     Items,

@@ -12,7 +12,6 @@ from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place
 from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.decisions.chosen_objects import chosen_so_far, take_chosen
-from onnxwright.exporter.capture.decisions.holding import is_same_items, items_of
 from onnxwright.exporter.capture.decisions.sides import end_side, side_of
 from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth
@@ -49,7 +48,7 @@ from onnxwright.exporter.capture.session.errors import (
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
-from onnxwright.exporter.capture.values.parts import is_leaf, leaves_of
+from onnxwright.exporter.capture.values.parts import is_leaf, is_same_items, items_of, leaves_of
 
 
 class Loop:

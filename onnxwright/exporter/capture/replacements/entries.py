@@ -18,7 +18,6 @@ from onnxwright.exporter.capture.replacements import (
     fakes,
     flex_attention,
     integer_arguments,
-    module_casts,
     packed_sequences,
     recurrences,
     size_results,
@@ -58,13 +57,13 @@ CALLS: tuple[Replacement, ...] = (
     *(
         Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS, upstream=_CAST)
         for name, made in (
-            ("to", module_casts.kept_where_there),
-            *((name, module_casts.kept_where_of_type) for name in module_casts.FLOATS),
+            ("to", substitutes.kept_where_there),
+            *((name, substitutes.kept_where_of_type) for name in substitutes.FLOATS),
         )
     ),
     Replacement(
         target="torch.nn.functional.scaled_dot_product_attention",
-        make=module_casts.with_causal_flag,
+        make=substitutes.with_causal_flag,
         reason="its C++ refuses an `is_causal` that follows from a size (a SymBool)",
         upstream="https://github.com/pytorch/pytorch/issues/154038",
     ),
@@ -193,7 +192,7 @@ _TABLES: tuple[Change, ...] = (
     ),
     Change(
         target="torch.distributions.Distribution._validate_args",
-        make=module_casts.distribution_checks_disabled,
+        make=substitutes.distribution_checks_disabled,
         reason="the checks decide by values",
         upstream="`Distribution.__init__` raises unless `constraint.check(value).all()`",
     ),
