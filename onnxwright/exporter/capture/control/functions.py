@@ -27,7 +27,11 @@ from onnxwright.exporter.capture.control.convertible import (
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.opaque import (
-    OUTSIDE, call_noted, is_of_python, note_object, written_by_code,
+    OUTSIDE,
+    call_noted,
+    is_of_python,
+    note_object,
+    written_by_code,
 )  # fmt: skip
 from onnxwright.exporter.capture.control.places import (
     InnerState,
@@ -334,8 +338,7 @@ class _Calling:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with what `bound` gives of functions."""
-        args = tuple(map(function, args))
-        return self.f(*args, **{name: function(v) for name, v in kwargs.items()})
+        return self.f(*map(function, args), **{k: function(v) for k, v in kwargs.items()})
 
 
 def _of_opaque(store: Store, f: Any) -> Any:
