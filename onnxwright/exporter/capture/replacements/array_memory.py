@@ -132,7 +132,7 @@ def _is_equal(one: torch.Tensor, two: torch.Tensor) -> bool:
     """Whether tensors have the same bytes."""
     with modes_disabled():
         first, second = (t.contiguous().reshape(-1).view(torch.uint8) for t in (one, two))
-        return torch.equal(first, second)
+        return bool(torch.equal(first, second))
 
 
 def _tensors(value: Any) -> list[Any]:
