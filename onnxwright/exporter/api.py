@@ -17,11 +17,10 @@ from onnxwright.exporter import checks, progress
 from onnxwright.exporter.asked_sizes import warn_lost_sizes
 from onnxwright.exporter.capture.pipeline import capture_model
 from onnxwright.exporter.capture.strategies import Strategy
-from onnxwright.exporter.dataclass_inputs import check_registered
+from onnxwright.exporter.dataclass_inputs import check_registered, register_missing_keys
 from onnxwright.exporter.exportable_module import ExportArguments, arguments_of
 from onnxwright.exporter.further_inputs import ObservedShapes, further_inputs
 from onnxwright.exporter.program.onnx_program import ONNXProgram
-from onnxwright.exporter.pytree_keys import register_missing_keys
 from onnxwright.exporter.random_draws import warn_random_draws
 from onnxwright.exporter.report import recording
 from onnxwright.exporter.report.export_report import TARGETS, Report

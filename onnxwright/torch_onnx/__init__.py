@@ -10,7 +10,7 @@ from typing import Any
 from onnxwright.errors import ExportError as OnnxExporterError
 from onnxwright.exporter.program.torch_program import TorchONNXProgram as ONNXProgram
 from onnxwright.exporter.torch_names.export import export, of_torch, select_model_mode_for_export
-from onnxwright.exporter.torch_names.removed_functions import removed
+from onnxwright.exporter.torch_names.removed_arguments import removed
 from onnxwright.exporter.torch_names.symbolics import (
     register_custom_op_symbolic,
     unregister_custom_op_symbolic,

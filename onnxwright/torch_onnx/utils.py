@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxwright.exporter.torch_names.export import export, select_model_mode_for_export
-from onnxwright.exporter.torch_names.removed_functions import removed
+from onnxwright.exporter.torch_names.removed_arguments import removed
 from onnxwright.exporter.torch_names.symbolics import (
     register_custom_op_symbolic,
     unregister_custom_op_symbolic,

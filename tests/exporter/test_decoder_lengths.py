@@ -11,7 +11,7 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError
-from onnxwright.exporter.decoders.rope_lengths import tokens_with_equal_angles
+from onnxwright.exporter.decoders.model_caches import tokens_with_equal_angles
 
 pytest.importorskip("transformers", reason="the models are of transformers")
 ort = pytest.importorskip("onnxruntime", reason="the folders run in it")

@@ -12,6 +12,7 @@ from torch import nn, randn
 
 import onnxwright as ow
 from onnxwright import errors
+from onnxwright.exporter.capture.graphs import writes
 from onnxwright.exporter.program.running import Session
 from onnxwright.exporter.torch_types import to_torch
 from onnxwright.exporter.translate import mutation
@@ -413,13 +414,13 @@ def test_a_write_that_torch_cannot_resolve_is_told() -> None:
 
 def test_views_are_looked_up_in_proportion_to_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each write does not look at the memory of every node again."""
-    before, calls = mutation._memory, []
+    before, calls = writes.memory_of, []
 
-    def counted(node: Any) -> int | None:
+    def counted(node: Any) -> int:
         calls.append(node)
         return before(node)
 
-    monkeypatch.setattr(mutation, "_memory", counted)
+    monkeypatch.setattr(writes, "memory_of", counted)
 
     def model(x: Any) -> Any:
         y = x.clone()

@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
+from onnxwright.exporter.capture.capture_errors import Outcome, reason_of
 from onnxwright.exporter.capture.control.errors import (
     ArrayMemoryError,
     NotTakenBackError,
@@ -29,11 +30,10 @@ from onnxwright.exporter.capture.control.errors import (
 from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
 from onnxwright.exporter.capture.inputs.captured_sizes import (
+    equal_sizes_checked,
     fixed_axes,
 )
-from onnxwright.exporter.capture.inputs.equal_sizes import equal_sizes_checked
 from onnxwright.exporter.capture.inputs.shapes import Wanted
-from onnxwright.exporter.capture.outcomes import Outcome, reason_of
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.changes import Changes

@@ -11,9 +11,8 @@ from typing import Any
 from onnxwright.errors import ExportError
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.attempt import Attempt, Way, attempted
-from onnxwright.exporter.capture.capture_errors import raise_uncaptured
+from onnxwright.exporter.capture.capture_errors import Outcome, raise_uncaptured
 from onnxwright.exporter.capture.inputs.shapes import Wanted
-from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.quantized.modules import holds_packed
 from onnxwright.exporter.capture.session.errors import TextUsedError
 from onnxwright.exporter.capture.strategies import NAMED, Source, Strategy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NoReturn
 
 from onnxwright.diagnostics.caller import user_span
@@ -10,9 +11,44 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.outcomes import Outcome
 from onnxwright.exporter.capture.session.errors import RefusedError
+from onnxwright.exporter.capture.session.session import Choice
 from onnxwright.exporter.places import is_of_torch, span_of_error
+
+# -- what became of each way to capture a model, for the report ------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one way to capture.
+
+    Fields:
+        strategy: its name.
+        seconds: how long it took.
+        error: why it failed; empty if it worked.
+        output: what torch printed and logged on the way.
+        choices: decisions by values that the program has, of a capture by source.
+        rewritten: the functions that decide them.
+        answered: the keys of `assume` that answered a decision.
+    """
+
+    strategy: str
+    seconds: float
+    error: str = ""
+    output: str = ""
+    choices: tuple[Choice, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    answered: frozenset[str] = frozenset()
+
+
+def reason_of(error: BaseException) -> str:
+    """The first lines of an error."""
+    text = f"{type(error).__name__}: {error}".strip()
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[:100])
+
+
+# -- capture errors --------------------------------------------------------------------------------
 
 
 def raise_uncaptured(errors: list[Exception], outcomes: list[Outcome]) -> NoReturn:

@@ -20,8 +20,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.catalogue import export_changes
 from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
-from onnxwright.exporter.capture.graphs.functional import written_arguments
-from onnxwright.exporter.capture.graphs.memory import memory_of
+from onnxwright.exporter.capture.graphs.writes import memory_of, written_arguments
 from onnxwright.exporter.places import line_of, span_of
 from onnxwright.exporter.torch_internals import pytree
 

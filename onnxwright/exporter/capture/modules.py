@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
+from torch.export import ExportedProgram
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from onnxwright.exporter import checks
+from onnxwright.exporter.capture.capture_errors import reason_of
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.torch_output import capture_torch_output
+from onnxwright.exporter.torch_lock import TORCH_LOCK
 
 
 def as_module(model: Any) -> torch.nn.Module:
@@ -157,3 +162,26 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(function)
     except ValueError:  # a function written in C, such as torch.sin
         return inspect.signature(lambda *args, **kwargs: None)
+
+
+# -- programs that torch exported before, from their files -----------------------------------------
+
+
+def load_program(path: str | Path) -> ExportedProgram:
+    """An exported program from a `.pt2` file.
+
+    Raises:
+        ExportValueError: the file is missing or is none.
+    """
+    reason = "the file does not exist"
+    if Path(path).exists():
+        try:
+            with TORCH_LOCK, capture_torch_output():
+                return torch.export.load(str(path))
+        except Exception as error:  # noqa: BLE001 - torch raises many kinds
+            reason = reason_of(error).splitlines()[0]
+    checks.raise_bad_argument(
+        "model",
+        f"`{path}` is not an exported program: {reason}",
+        "give a module, or the path of a file written by torch.export.save",
+    )

@@ -25,13 +25,21 @@ from onnxwright.exporter.capture.attempts import capture
 from onnxwright.exporter.capture.drafts import findings, warn_draft
 from onnxwright.exporter.capture.held_state import warn_changes
 from onnxwright.exporter.capture.inputs import captured_sizes, shapes
-from onnxwright.exporter.capture.inputs.examples import check_example, check_sums
-from onnxwright.exporter.capture.inputs.imports import import_what_forward_imports
-from onnxwright.exporter.capture.inputs.proposed_shapes import written_out
+from onnxwright.exporter.capture.inputs.examples import (
+    check_example,
+    check_sparse,
+    check_sums,
+    import_what_forward_imports,
+    raise_not_captured,
+    written_out,
+)
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
-from onnxwright.exporter.capture.inputs.sparse import check_sparse, raise_not_captured
-from onnxwright.exporter.capture.modules import as_module, initialize_lazy_modules, spelled_out
-from onnxwright.exporter.capture.program_files import load_program
+from onnxwright.exporter.capture.modules import (
+    as_module,
+    initialize_lazy_modules,
+    load_program,
+    spelled_out,
+)
 from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program

@@ -30,8 +30,7 @@ from onnxwright.exporter.capture.replacements.opaque_sizes import (
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
-from onnxwright.exporter.capture.rewritten.functions import Rewritten
-from onnxwright.exporter.capture.rewritten.hooks import decide_hooks
+from onnxwright.exporter.capture.rewritten.functions import Rewritten, decide_hooks
 from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.rewritten.strategy import Found, by_source
 from onnxwright.exporter.capture.session.errors import RefusedError
@@ -40,8 +39,7 @@ from onnxwright.exporter.capture.session.session import current as session
 from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import TorchOutput
-from onnxwright.exporter.capture.values.calls import Candidates
-from onnxwright.exporter.capture.values.results import check_results
+from onnxwright.exporter.capture.values.calls import Candidates, check_results
 from onnxwright.exporter.capture.values.texts import PythonCalls
 from onnxwright.exporter.torch_internals import pytree
 

@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 from onnxwright.exporter import checks, progress
-from onnxwright.exporter.decoders.files import CONFIG, exported
-from onnxwright.exporter.decoders.folder import copy_files, written_whole
+from onnxwright.exporter.decoders.files import CONFIG, copy_files, exported, written_whole
 from onnxwright.exporter.decoders.greedy import Decoder, Expected, raise_differs
 from onnxwright.exporter.decoders.report import DecoderReport, TokenCheck
 from onnxwright.exporter.shown import shown

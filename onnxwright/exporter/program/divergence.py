@@ -10,9 +10,9 @@ import torch
 from torch.fx import Interpreter, Node
 
 from onnxwright.exporter.places import module_of, span_of, target_name
-from onnxwright.exporter.program.output_checks import OutputCheck, compare
 from onnxwright.exporter.program.random_values import Draws
 from onnxwright.exporter.program.sessions import session_of
+from onnxwright.exporter.program.verification import OutputCheck, compare
 from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_types import to_complex, to_torch
 from onnxwright.exporter.translate.building import Built, Settings, build_with

@@ -15,10 +15,10 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter import checks
 from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.further_inputs import Inputs
-from onnxwright.exporter.program import renaming
 from onnxwright.exporter.program.divergence import FxDivergence, first_divergence
 from onnxwright.exporter.program.verification import Verification
 from onnxwright.exporter.program.verify import verify
+from onnxwright.exporter.program.without_data import checked, rename
 from onnxwright.exporter.program.writable import WritableProgram
 from onnxwright.exporter.shown import some
 from onnxwright.exporter.signature import MUTATIONS
@@ -251,8 +251,8 @@ class ONNXProgram(WritableProgram):
             >>> program
             <ONNXProgram (input: FLOAT[batch]) -> (relu), 1 nodes>
         """
-        mapping = renaming.checked(self.model, rename_mapping)
-        renaming.rename(self.model, mapping)
+        mapping = checked(self.model, rename_mapping)
+        rename(self.model, mapping)
         self.sizes = self.sizes.renamed(mapping)
         self.model.metadata_props.update(self.sizes.metadata())
         self._captured = dataclasses.replace(self._captured, sizes=self.sizes)

@@ -11,7 +11,7 @@ import onnx_ir as ir
 import torch
 from torch.export.graph_signature import OutputKind
 
-from onnxwright.exporter.program.output_checks import OutputCheck
+from onnxwright.exporter.program.verification import OutputCheck
 from onnxwright.ir.nested import all_nodes, subgraphs
 from onnxwright.operators import facts
 

@@ -18,10 +18,9 @@ from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.inputs.sliding import mark_sliding
 from onnxwright.exporter.capture.pipeline import Captured
 from onnxwright.exporter.checks import raise_bad_argument
-from onnxwright.exporter.program import calling, values
+from onnxwright.exporter.program import calling, sessions
 from onnxwright.exporter.program.running import Session
-from onnxwright.exporter.program.sessions import session_of
-from onnxwright.exporter.program.torch_tools import called_by_torch_onnx
+from onnxwright.exporter.program.sessions import called_by_torch_onnx, session_of
 from onnxwright.exporter.signature import MUTATIONS, ProgramInput
 from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_types import to_complex, to_torch
@@ -157,7 +156,7 @@ class RunnableProgram:
         """
         feeds = self.feeds(args, kwargs)
         self._check_weights()
-        arrays = values.reference_outputs(self.model, feeds)
+        arrays = sessions.reference_outputs(self.model, feeds)
         return self.flat_results(arrays) if called_by_torch_onnx() else self.nested(arrays)
 
     def compute_values(
@@ -194,7 +193,7 @@ class RunnableProgram:
             args = self._as_nested(args, given)
         feeds = self.feeds(args, given)
         self._check_weights()
-        found = values.computed(
+        found = sessions.computed(
             self.model, value_names, feeds, self._settings.target, self.providers
         )
         return tuple(to_torch(a) for a in found)

@@ -15,13 +15,11 @@ import torch
 from onnxwright.exporter.capture.assumptions.guards import Place
 from onnxwright.exporter.capture.control.keeping import held_state_kept
 from onnxwright.exporter.program.branch_inputs import BranchSearch, Inputs
-from onnxwright.exporter.program.causes import cause_of
-from onnxwright.exporter.program.other_sizes import other_sizes
-from onnxwright.exporter.program.output_checks import OutputCheck, compare
+from onnxwright.exporter.program.other_sizes import cause_of, other_sizes
 from onnxwright.exporter.program.random_values import compared_without_values, random_outputs
 from onnxwright.exporter.program.resizing import invented, is_integer, with_shapes
 from onnxwright.exporter.program.running import hollow
-from onnxwright.exporter.program.verification import Verification
+from onnxwright.exporter.program.verification import OutputCheck, Verification, compare
 from onnxwright.exporter.torch_internals import pytree
 from onnxwright.exporter.torch_types import has_no_numbers
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
 
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import torch_names as messages
-from onnxwright.diagnostics.diagnostic import warn
+from onnxwright.diagnostics.diagnostic import fail, warn
 from onnxwright.exporter.checks import unknown_keyword
 
 _ONE_FILE = "a model is one file; see `external_data=` for its weights"
@@ -61,3 +61,31 @@ def removed_arguments(arguments: Mapping[str, Any], supported: Iterable[str]) ->
         else:
             raise unknown_keyword("export", name, supported)
     return instead
+
+
+# -- names that torch.onnx had once: what a call of them says to write instead ---------------------
+
+_TABLE = "`custom_translation_table={'aten::relu': function}` of `torch_onnx.export`"
+# Until PyTorch 2.8, or earlier.
+_INSTEAD = {
+    "dynamo_export": "`torch_onnx.export(model, args, kwargs=..., dynamic_shapes=...)`",
+    "ExportOptions": f"`dynamic_shapes='auto'`, and {_TABLE}",
+    "OnnxRegistry": _TABLE,
+    "enable_fake_mode": '`with torch.device("meta"):`',
+    "_export": "`torch_onnx.export(model, args, f)`, and `model(*args)` for the outputs",
+    "export_to_pretty_string": "`str(torch_onnx.export(model, args).model)`",
+}
+
+
+def removed(name: str) -> Callable[..., NoReturn]:
+    """A function whose call is refused with what replaced it (OW891).
+
+    Args:
+        name: a name that torch.onnx had.
+    """
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        fail(messages.RemovedFromTorchOnnx(name=name, instead=_INSTEAD[name], span=user_span()))
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse

@@ -1,8 +1,7 @@
 """Operators of users that write into their arguments, as torch's functionalization leaves them.
 
-`auto_functionalized` and its second form call an operator on copies and give its results, then
-what was written to.  The second form names a base tensor for each written argument, and how the
-argument is a view of it.
+`auto_functionalized_v2` calls an operator on copies and gives its results, then what was written
+to: a base tensor for each written argument, and how the argument is a view of it.
 """
 
 from __future__ import annotations
@@ -20,23 +19,6 @@ from onnxwright.exporter.translate.lowerings import Found
 Translator = (
     Any  # `exporter.translate.translator.Translator`, which reads the table of `higher_order`
 )
-
-
-def auto_functionalized(
-    t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]
-) -> list[Any]:
-    """`auto_functionalized(op, **arguments)`: results of the operator, then its written arguments.
-
-    Returns:
-        The results (one None for an operator without), and each written argument anew.
-    """
-    operator = args[0]
-    found = t.lowerings.find(target_name(operator))
-    if found is None:
-        missing: list[Any] = t.lacking(node, target_name(operator))
-        return missing
-    results, written = _called(t, node, operator, found, kwargs)
-    return [*results, *(written[name] for name in _mutable(operator))]
 
 
 def auto_functionalized_v2(

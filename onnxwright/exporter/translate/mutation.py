@@ -11,64 +11,86 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.atenlib.complexes import Complex
 from onnxwright.atenlib.helpers.sizes import sizes
 from onnxwright.atenlib.load import find
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.catalogue import export_forms
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.errors import ExportError
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_unwound
-from onnxwright.exporter.places import target_name
+from onnxwright.exporter.capture.graphs.writes import (
+    LISTS,
+    RESHAPES,
+    covered,
+    is_same,
+    is_write,
+    parents_of,
+    written_by,
+)
+from onnxwright.exporter.places import span_of, target_name
 from onnxwright.exporter.torch_internals import HigherOrderOperator, pytree
 from onnxwright.exporter.torch_lock import TORCH_LOCK
-from onnxwright.exporter.translate.buffer_shapes import check_replaced_buffers
+from onnxwright.exporter.translate.node_facts import type_of
+
+# -- buffer shapes ---------------------------------------------------------------------------------
+# Buffers that a module replaces by tensors of another shape or type: the state of a model has one.
+# `self.b = y` in a forward is captured as a write into the buffer, `copy_`, whose result is `y`.
+
+_REPLACING = (torch.ops.aten.copy_.default, torch.ops.aten.resize_.default)
+
+
+def check_replaced_buffers(program: ExportedProgram) -> None:
+    """Refuse a program that replaces a buffer by a tensor which does not fit into it.
+
+    Raises:
+        ExportError: it does (OW856).
+    """
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
+    specs = zip(nodes, program.graph_signature.input_specs, strict=True)
+    buffers = {node: str(spec.target) for node, spec in specs if spec.kind is InputKind.BUFFER}
+    for node in program.graph.nodes:
+        if node.target in _REPLACING and node.args[0] in buffers:
+            before, after = (n.meta.get("val") for n in (node.args[0], node))
+            tensors = isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor)
+            if tensors and not _fits(before, after):
+                _raise_replaced(buffers[node.args[0]], node, before, after)
+
+
+def _fits(before: Any, after: Any) -> bool:
+    """Whether the old shape can be broadcast to the new one, as a write of its values is."""
+    if before.dtype != after.dtype or before.dim() > after.dim():
+        return False
+    pairs = zip(reversed(before.shape), reversed(after.shape), strict=False)
+    return all(_is_one(a) or str(a) == str(b) for a, b in pairs)
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def _raise_replaced(name: str, node: Node, before: Any, after: Any) -> NoReturn:
+    fail(
+        export_forms.BufferReplaced(
+            buffer=name, before=type_of(before), after=type_of(after), span=span_of(node)
+        )
+    )
+
+
+# -- mutation --------------------------------------------------------------------------------------
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})
 # Writes without a schema that says so: in training, statistics are updated in place.
 _STATISTICS = {"aten::batch_norm": (3, 5), "aten::instance_norm": (3, 5)}
-_RESHAPES = frozenset(
-    {
-        "aten::view",
-        "aten::reshape",
-        "aten::_unsafe_view",
-        "aten::flatten.using_ints",
-        "aten::unflatten.int",
-        "aten::squeeze",
-        "aten::squeeze.dim",
-        "aten::squeeze.dims",
-        "aten::unsqueeze",
-    }
-)
-_LISTS = frozenset(
-    {
-        "aten::split.Tensor",
-        "aten::split_with_sizes",
-        "aten::chunk",
-        "aten::unbind.int",
-        "aten::tensor_split.sections",
-    }
-)
-_OTHERS = frozenset(
-    {
-        "aten::transpose.int",
-        "aten::permute",
-        "aten::t",
-        "aten::select.int",
-        "aten::slice.Tensor",
-        "aten::diagonal",
-        "_operator::getitem",
-    }
-)
-_COVERED = _RESHAPES | _LISTS | _OTHERS
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
@@ -86,7 +108,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     inner = [m for m in root.modules() if isinstance(m, GraphModule) and m is not root]
     if any(_changes(node) for m in (root, *inner) for node in m.graph.nodes):
         return _resolved(program)
-    if _covered(root.graph) and all(_covered(m.graph, local=True) for m in inner):
+    if covered(root.graph) and all(covered(m.graph, local=True) for m in inner):
         return program
     return _resolved(program)
 
@@ -191,121 +213,6 @@ def _argument(node: Node, place: int) -> Any:
     return node.kwargs.get(schema.arguments[place].name)
 
 
-def written_by(node: Node) -> Node | None:
-    """The tensor that a node writes into; None for a node that does not."""
-    if not _writes(node):
-        return None
-    first = node.args[0] if node.args else None
-    return first if isinstance(first, Node) else None
-
-
-def _writes(node: Node) -> bool:
-    """Whether a node's schema says that it writes into an argument."""
-    if node.op != "call_function":
-        return False
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable:
-        return False
-    return not str(schema.name).startswith("aten::_assert") and schema.name != "aten::detach_"
-
-
-def _covered(graph: Graph, *, local: bool = False) -> bool:
-    """Whether all writes of a graph are into first arguments, through views with an inverse.
-
-    Args:
-        local: whether they have to be into tensors made within the graph.
-    """
-    parents = parents_of(graph)
-    roots = _roots_by_memory(graph, parents)
-    for node in graph.nodes:
-        if not _writes(node):
-            continue
-        schema = node.target._schema
-        written = [a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write]
-        if written != [schema.arguments[0].name] or not schema.name.endswith("_"):
-            return False
-        if torch.Tag.inplace_view in node.target.tags:
-            return False  # the tensor gets another shape
-        child = written_by(node)
-        while child is not None and child in parents:
-            name, parent = target_name(child.target), parents[child]
-            if name not in _COVERED and not _writes(child) and not _is_same(child, parent):
-                return False
-            child = parent
-        if child is None or _has_hidden_views(child, roots):
-            return False
-        if local and child.op != "call_function":
-            return False
-    return True
-
-
-def _roots_by_memory(graph: Graph, parents: dict[Node, Node]) -> dict[int, list[Node]]:
-    """Values that are not views of a known value, by their memory; found once for a graph."""
-    found: dict[int, list[Node]] = {}
-    for node in graph.nodes:
-        if node in parents or node.op == "output":
-            continue
-        memory = _memory(node)
-        if memory is not None:
-            found.setdefault(memory, []).append(node)
-    return found
-
-
-def _has_hidden_views(root: Node, roots: dict[int, list[Node]]) -> bool:
-    """Whether something else shares the memory of a tensor, in a way that is not known."""
-    memory = _memory(root)
-    return memory is None or any(node is not root for node in roots.get(memory, ()))
-
-
-def _is_same(view: Node, parent: Node) -> bool:
-    """Whether a view has each element at the place where its parent has it (`alias`, `to`)."""
-    one, two = view.meta.get("val"), parent.meta.get("val")
-    if not (isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor)):
-        return False
-    if one.dtype != two.dtype or one.ndim != two.ndim:
-        return False
-    if one.is_conj() != two.is_conj() or one.is_neg() != two.is_neg():
-        return False
-    pairs = [*zip(one.shape, two.shape), *zip(one.stride(), two.stride())]
-    pairs.append((one.storage_offset(), two.storage_offset()))
-    return all(statically_known_true(a == b) for a, b in pairs)
-
-
-def parents_of(graph: Graph) -> dict[Node, Node]:
-    """View -> viewed, for each node that is a view."""
-    parents: dict[Node, Node] = {}
-    for node in graph.nodes:
-        if node.op != "call_function" or not node.args or not isinstance(node.args[0], Node):
-            continue
-        parent = node.args[0]
-        if _writes(node):
-            parents[node] = parent
-            continue
-        name = target_name(node.target)
-        if name == "_operator::getitem":
-            if target_name(parent.target) in _LISTS and parent in parents:
-                parents[node] = parent
-            continue
-        if name in _LISTS:
-            parents[node] = parent
-            continue
-        memory = _memory(node)
-        if memory is not None and memory == _memory(parent):
-            parents[node] = parent
-    return parents
-
-
-def _memory(node: Node) -> int | None:
-    """What two fake tensors have in common if they share memory."""
-    value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor):
-        return None
-    try:
-        return int(value.untyped_storage()._cdata)
-    except NotImplementedError:  # a value within torch.vmap has no memory of its own
-        return None
-
-
 class Writes:
     """The values of the nodes of one graph, where some write into others.
 
@@ -351,7 +258,7 @@ class Writes:
         return node
 
     def _view(self, node: Node, parent: Node) -> Any:
-        if _writes(node) or _is_same(node, parent):
+        if is_write(node) or is_same(node, parent):
             return self.env[parent]
         return self.call(node)
 
@@ -389,9 +296,9 @@ class Writes:
             if not isinstance(one, (Complex, list, tuple)) and not hasattr(one, "kind"):
                 return one  # an operator without a function; all of them are reported at the end
         args = [self._plain(a) for a in child.args[1:]]
-        if _writes(child) or _is_same(child, self.parents[child]):
+        if is_write(child) or is_same(child, self.parents[child]):
             return value
-        if name in _RESHAPES:
+        if name in RESHAPES:
             return find("aten::view")(op, value, sizes(op, parent))
         if name == "aten::t":
             return find(name)(op, value)
@@ -404,7 +311,7 @@ class Writes:
             return [value if n == args[0] else v for n, v in enumerate(parent)]
         if name == "aten::unbind.int":
             return find("aten::stack")(op, value, *args)
-        if name in _LISTS:
+        if name in LISTS:
             dim = args[1] if len(args) > 1 else child.kwargs.get("dim", 0)
             return find("aten::cat")(op, value, dim)
         scatter = {

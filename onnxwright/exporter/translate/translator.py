@@ -15,13 +15,13 @@ from torch.fx import GraphModule, Node
 from onnxwright.atenlib.complexes import Complex, unpack
 from onnxwright.atenlib.widen import AtenOps, AtenTracingBackend
 from onnxwright.errors import ExportError
+from onnxwright.exporter.capture.graphs.writes import written_by
 from onnxwright.exporter.dimensions import Dimensions
 from onnxwright.exporter.places import functional_name, operator_text, span_of, target_name
 from onnxwright.exporter.report.export_report import TARGETS, Report
 from onnxwright.exporter.torch_internals import OpOverload, pytree
 from onnxwright.exporter.torch_types import dtype_of, onnx_tensor
 from onnxwright.exporter.translate import errors
-from onnxwright.exporter.translate.checks import only_checked
 from onnxwright.exporter.translate.higher_order import HANDLERS
 from onnxwright.exporter.translate.lowerings import (
     DECOMPOSED,
@@ -32,8 +32,8 @@ from onnxwright.exporter.translate.lowerings import (
     Lowerings,
     decompose,
 )
-from onnxwright.exporter.translate.mutation import Writes, written_by
-from onnxwright.exporter.translate.node_facts import note_of
+from onnxwright.exporter.translate.mutation import Writes
+from onnxwright.exporter.translate.node_facts import note_of, only_checked
 from onnxwright.exporter.translate.results import MISSING, lacks, missing_like, sizes_fit
 from onnxwright.exporter.translate.unwrapping import takes_wrapped, unwrapped
 from onnxwright.exporter.weights.wrappers import Wrapped, inner_tensors, is_wrapper

@@ -22,7 +22,6 @@ from torch.export.graph_signature import InputKind
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.assumptions.asking import is_strict
 from onnxwright.exporter.capture.assumptions.decisions import Decision
-from onnxwright.exporter.capture.assumptions.demands import refuses_others, user_line
 from onnxwright.exporter.capture.assumptions.examples import value_of
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.guard_code import conditions_of, is_demand
@@ -32,6 +31,7 @@ from onnxwright.exporter.capture.assumptions.guard_text import (
     guard_text,
 )
 from onnxwright.exporter.capture.assumptions.polynomials import Range
+from onnxwright.exporter.capture.assumptions.settled import refuses_others, user_line
 from onnxwright.exporter.capture.assumptions.specialization import (
     is_fixed_value,
     is_taken_as_one,

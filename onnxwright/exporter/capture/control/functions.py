@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.control import convert, iterators, writing
+from onnxwright.exporter.capture.control import convert, iterators
 from onnxwright.exporter.capture.control.convertible import (
     CALLING,
     CHANGING,
@@ -26,8 +26,13 @@ from onnxwright.exporter.capture.control.convertible import (
     without_fx,
 )  # fmt: skip
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
-from onnxwright.exporter.capture.control.opaque import call_noted, is_of_python, note_object
-from onnxwright.exporter.capture.control.outside import OUTSIDE
+from onnxwright.exporter.capture.control.opaque import (
+    OUTSIDE,
+    call_noted,
+    is_of_python,
+    note_object,
+    written_by_code,
+)  # fmt: skip
 from onnxwright.exporter.capture.control.places import (
     InnerState,
     Items,
@@ -177,7 +182,7 @@ def _without_source(store: Store, f: FunctionType) -> Any:
     """
     store.ran(f)
     replace_attributes()
-    written = writing.written(f)
+    written = written_by_code(f)
     if store.depth and (written.places or (written.is_any and is_convertible(f))):
         raise OpaqueCallError(f.__qualname__, "function")
     for place in written.places:
@@ -333,8 +338,7 @@ class _Calling:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with what `bound` gives of functions."""
-        args = tuple(map(function, args))
-        return self.f(*args, **{name: function(v) for name, v in kwargs.items()})
+        return self.f(*map(function, args), **{k: function(v) for k, v in kwargs.items()})
 
 
 def _of_opaque(store: Store, f: Any) -> Any:

@@ -18,6 +18,8 @@ from types import CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from onnxwright.exporter.capture.control.errors import stops_capture
+from onnxwright.exporter.capture.session.errors import CaughtError
+from onnxwright.exporter.capture.session.session import refused_here
 from onnxwright.exporter.places import is_of_user
 
 
@@ -128,3 +130,26 @@ def _has_handlers(code: CodeType) -> bool:
         isinstance(node, ast.Try) and node.handlers and node.lineno in lines
         for node in ast.walk(tree)
     )
+
+
+# -- caught ----------------------------------------------------------------------------------------
+# Errors that Python raises for some values of run time: refused where the model catches them.  A
+# model computes on with some value, or raises an error of the runtime: an `except` is never taken.
+
+
+def refuse_handled(error: Exception) -> None:
+    """Refuse an error that Python raises for some values only, if the model catches it.
+
+    Raises:
+        CaughtError: an `except` of the model takes the error.
+    """
+    handler = handler_of(error)
+    if handler is not None:
+        with refused_here():
+            raise CaughtError(type(error).__name__, handler.line)
+
+
+def may_raise(*kinds: type[Exception]) -> None:
+    """The same of the classes of errors that this line may raise."""
+    for kind in kinds:
+        refuse_handled(kind())

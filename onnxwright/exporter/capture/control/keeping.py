@@ -13,9 +13,11 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.calls import convert_calls
-from onnxwright.exporter.capture.control.held_tensors import HeldTensors
+from onnxwright.exporter.capture.control import convert
+from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
+from onnxwright.exporter.capture.control.held_objects import HeldTensors
 from onnxwright.exporter.capture.control.lists import is_rows
+from onnxwright.exporter.capture.control.number_kinds import StandIns
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
@@ -32,11 +34,36 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.reaching import ages
 from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
-from onnxwright.exporter.capture.control.stand_ins import StandIns
-from onnxwright.exporter.capture.control.store import Store, Write, open_store
+from onnxwright.exporter.capture.control.store import Store, Write, current, open_store
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import tracing
 from onnxwright.exporter.torch_lock import TORCH_LOCK
+
+# -- calls below `forward` go through `bound` while a store is open --------------------------------
+
+
+def convert_calls(changes: Changes, store: Store) -> None:
+    """Run what modules call as converted copies.
+
+    The one function of PyTorch that is replaced is the one by which a module calls its `forward`
+    and its hooks; other threads run it as it was, since they have no store.
+
+    Args:
+        changes: undo it; they are made with torch's lock.
+        store: gets what is written; functions run in it with the code that they have in the one
+            around.
+    """
+    around = current()
+    if around is not None:
+        store.code_for = around.code_for
+    changes.later(open_store(store))
+    before = torch.nn.Module._call_impl
+    made = convert.converted(before)
+    if made is not None and not convert.is_converted(before.__code__):
+        changes.attribute(torch.nn.Module, "_call_impl", made)
+
+
+# -- keeping ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

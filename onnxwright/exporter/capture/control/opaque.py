@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dis
+import functools
+import pkgutil
 import sys
-from types import FunctionType, ModuleType
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -11,8 +16,16 @@ import torch
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.convertible import is_convertible
 from onnxwright.exporter.capture.control.errors import OpaqueCallError
-from onnxwright.exporter.capture.control.places import PLAIN, Items, has_items
+from onnxwright.exporter.capture.control.places import (
+    PLAIN,
+    Cell,
+    Items,
+    Place,
+    Variable,
+    has_items,
+)
 from onnxwright.exporter.capture.control.store import Store
+from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.places import is_of_user
 
 
@@ -55,3 +68,85 @@ def _is_flat(value: Any) -> bool:
     if has_items(value) or isinstance(value, (type, ModuleType, torch.Tensor)):
         return True
     return not is_of_user(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+
+
+# -- what the code of a function binds and changes, by its bytecode --------------------------------
+
+_STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_SUBSCR",
+           "DELETE_GLOBAL", "STORE_SLICE")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a function writes.
+
+    Fields:
+        places: the variables of others that it binds.
+        is_any: whether it writes to anything but its own variables.
+    """
+
+    places: tuple[Place, ...]
+    is_any: bool
+
+
+def written_by_code(function: FunctionType) -> Written:
+    """What a function writes by itself, without the functions that it calls.
+
+    Example:
+        >>> written_by_code(lambda x: x + 1).is_any
+        False
+    """
+    names, free, is_any = _written(function.__code__)
+    places: list[Place] = [Variable(function.__globals__, name) for name in sorted(names)]
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    places += [Cell(cells[name], name) for name in sorted(free)]
+    return Written(tuple(places), is_any or bool(places))
+
+
+@functools.lru_cache(maxsize=4096)
+def _written(code: CodeType) -> tuple[frozenset[str], frozenset[str], bool]:
+    names, free, is_any = set(), set(), False
+    for i in dis.get_instructions(code):
+        if i.opname == "STORE_GLOBAL":
+            names.add(str(i.argval))
+        elif i.opname == "STORE_DEREF" and i.argval in code.co_freevars:
+            free.add(str(i.argval))
+        is_any |= i.opname in _STORES
+    return frozenset(names), frozenset(free), is_any
+
+
+# -- functions that give another value at each call, though the program writes nothing -------------
+# A capture calls them once: the value that it got is a constant of the model, which is reported.
+# Generators of random numbers have a state that `settings` looks at.
+
+# Each, and the number of arguments with which it computes from them alone.
+_NAMES: dict[str, int | None] = {
+    **dict.fromkeys(("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns")),
+    **dict.fromkeys(("time.perf_counter", "time.perf_counter_ns", "time.process_time")),
+    **dict.fromkeys(("time.process_time_ns", "time.thread_time", "time.thread_time_ns")),
+    **dict.fromkeys(("time.localtime", "time.gmtime", "time.ctime", "time.asctime"), 1),
+    "time.strftime": 2,
+    **dict.fromkeys(("datetime.datetime.now", "datetime.datetime.utcnow")),
+    **dict.fromkeys(("datetime.datetime.today", "datetime.date.today")),
+    **dict.fromkeys(("os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.randbelow")),
+    **dict.fromkeys(("secrets.randbits", "secrets.choice", "secrets.token_bytes")),
+    **dict.fromkeys(("secrets.token_hex", "secrets.token_urlsafe")),
+}
+
+
+def _reader(name: str, f: Any, given: int | None) -> Callable[..., Any]:
+    """`f`, which tells the store that it was asked."""
+
+    def read(store: Store, /, *args: Any, **kwargs: Any) -> Any:
+        if given is None or len(args) < given:
+            store.outside.setdefault(name, model_line())
+        return f(*args, **kwargs)
+
+    return read
+
+
+_FUNCTIONS = {name: pkgutil.resolve_name(name) for name in _NAMES}
+OUTSIDE: dict[Any, Callable[..., Any]] = {
+    f: _reader(name, f, _NAMES[name]) for name, f in _FUNCTIONS.items()
+}
+"""The functions -> what does the same and tells the store: `f(store, *args)`."""

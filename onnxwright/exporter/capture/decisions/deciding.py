@@ -9,13 +9,13 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.assumptions.decisions import recorded_now
+from onnxwright.exporter.capture.control.handlers import handler_of, refuse_handled
 from onnxwright.exporter.capture.decisions.conditional import conditional
-from onnxwright.exporter.capture.decisions.raising import refuse_caught
-from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides
+from onnxwright.exporter.capture.decisions.size_tests import Known, as_test, has_sides
 from onnxwright.exporter.capture.decisions.state import UNSET, State, result_of
-from onnxwright.exporter.capture.decisions.torch_sizes import Known
 from onnxwright.exporter.capture.decisions.truth import decided
 from onnxwright.exporter.capture.graphs.aliases import is_for_tags
+from onnxwright.exporter.capture.graphs.regions import Region
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.session.session import (
     current,
@@ -24,6 +24,40 @@ from onnxwright.exporter.capture.session.session import (
     refused_here,
 )
 from onnxwright.exporter.capture.values.logic import suppose
+
+# -- raising ---------------------------------------------------------------------------------------
+# Errors that are raised for some values of a tensor, and caught by the model's own `except`.  A
+# side of a decision that only raises is a check, which a model has no place for: it is left out.
+# Where an `except` takes the error, it is not a check: what follows depends on it.
+
+
+def refuse_caught(side: Callable[[], Any], state: State | None = None) -> None:
+    """Refuse a decision of which one side raises an error that the model catches.
+
+    Args:
+        side: it.
+        state: what it changes, if anything; as before afterwards.
+
+    Raises:
+        CaughtError: an `except` of the model takes the error.
+    """
+    if handler_of(None) is None:
+        return
+    before = None if state is None else state.read()
+    error: Exception | None = None
+    with Region() as region:
+        try:
+            side()
+        except Exception as raised:  # noqa: BLE001 - whatever the model raises
+            error = raised
+        region.discard()
+    if state is not None and before is not None:
+        state.write(before)
+    if error is not None:
+        refuse_handled(error)
+
+
+# -- deciding --------------------------------------------------------------------------------------
 
 
 def is_unset(value: Any) -> bool:

@@ -15,8 +15,8 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.graphs.functional import functional
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Part
+from onnxwright.exporter.capture.graphs.writes import written_arguments
 from onnxwright.exporter.capture.values.parts import parts_of
 
 aten = torch.ops.aten
@@ -51,8 +51,8 @@ def are_equal(parts: Sequence[Part], pairs: Iterable[tuple[Any, Any]], holds: Ho
     modules = []
     for n, part in enumerate(parts):
         nodes = [part.values[id(pair[n])] for pair in tensors]
-        module = functional(part.module(operands, nodes))
-        if module is None:
+        module = part.module(operands, nodes)
+        if any(written_arguments(node) for node in module.graph.nodes):
             return False
         modules.append(module)
     outputs = [module.graph.output_node().args[0] for module in modules]
@@ -128,8 +128,6 @@ class _Graphs:
     def _same_nodes(self, one: fx.Node, two: fx.Node) -> bool:
         if one in self.place or two in self.place:
             return self.place.get(one) == self.place.get(two)
-        if one.op == two.op == "get_attr":
-            return _same_constant(self._attribute(one), self._attribute(two))
         if one.op != "call_function" or one.target is not two.target:
             return False
         schema = getattr(one.target, "_schema", None)
@@ -142,12 +140,6 @@ class _Graphs:
         return self.same(one.args, two.args) and all(
             self.same(value, two.kwargs[key]) for key, value in one.kwargs.items()
         )
-
-    def _attribute(self, node: fx.Node) -> Any:
-        found: Any = node.graph.owning_module
-        for name in str(node.target).split("."):
-            found = getattr(found, name)
-        return found
 
     # -- operators that give an operand ------------------------------------------------------------
 
@@ -164,17 +156,12 @@ class _Graphs:
         args, target = node.args, node.target
         if target in _COPIES:
             return _node(args[0])
-        if target is aten.copy.default:
-            return _node(args[1]) if self._is_of_shape(args[0], args[1]) else None
         if target in _SHAPES:
             return _node(args[0]) if self._is_of_shape(node, args[0]) else None
         if target in _PADS and isinstance(args[1], (list, tuple)):
             return _node(args[0]) if all(self._is(pad, 0) for pad in args[1]) else None
         if target is aten.slice.Tensor:
             return _node(args[0]) if self._is_whole(args[0], args[1:]) else None
-        if target is aten.slice_scatter.default:
-            whole = self._is_whole(args[0], args[2:]) and self._is_of_shape(args[0], args[1])
-            return _node(args[1]) if whole else None
         if target is aten.cat.default and isinstance(args[0], (list, tuple)):
             axis = args[1] if len(args) > 1 else 0
             left = [part for part in args[0] if not self._is_empty(part, axis)]
@@ -236,13 +223,3 @@ def _is_alike(one: fx.Node, two: fx.Node) -> bool:
     a, b = one.meta.get("val"), two.meta.get("val")
     tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
     return tensors and a.dtype == b.dtype and a.ndim == b.ndim
-
-
-def _same_constant(one: Any, two: Any) -> bool:
-    if one is two:
-        return True
-    if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
-        return False
-    if one.dtype != two.dtype or one.shape != two.shape:
-        return False
-    return bool(torch.equal(one, two))

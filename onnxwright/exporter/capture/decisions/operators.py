@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -15,13 +15,14 @@ from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
-from onnxwright.exporter.capture.decisions.short_circuit import any_
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.lists.list_calls import contained
+from onnxwright.exporter.capture.lists.list_writes import refuse_effects
+from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import common
@@ -29,6 +30,57 @@ from onnxwright.exporter.capture.values.logic import combined, defined, supposin
 from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
 from onnxwright.exporter.capture.values.numbers import is_of_run_time
 from onnxwright.exporter.capture.values.one_of import OneOf, each
+
+# -- `any` and `all`: each item is evaluated, until one is known to settle the result --------------
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """`any(values)`."""
+    if isinstance(values, Rows):
+        values.check_order("any")
+        return (values.whole("any") != 0).any()
+    return _joined(values, torch.logical_or, settles=True)
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """`all(values)`."""
+    if isinstance(values, Rows):
+        values.check_order("all")
+        return (values.whole("all") != 0).all()
+    return _joined(values, torch.logical_and, settles=False)
+
+
+def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: bool) -> Any:
+    """Truths joined, until one of them is known to settle the result."""
+    result: Any = None
+    items = iter(values)
+    is_container = isinstance(values, (list, tuple, set, frozenset, dict))
+    while True:
+        if result is None or is_container:
+            value = next(items, _END)
+        else:
+            with side_of(values) as side:
+                value = next(items, _END)
+                side.keep()
+            if any(write.place.owner is not values for write in side.writes):
+                # Python does not come to it where an item before settles the result.
+                refuse_effects("any" if settles else "all")
+        if value is _END:
+            return not settles if result is None else result
+        value = as_test(value)
+        is_of_sizes = isinstance(value, torch.SymBool) and is_open(value)
+        answer = None if is_of_sizes else decided(value)
+        if answer is settles:
+            return settles
+        if answer is None:
+            truth = as_truth(value)
+            result = truth if result is None else join(result, truth)
+
+
+_END = object()
+
+
+# -- operators -------------------------------------------------------------------------------------
 
 
 def is_(value: Any, constant: Any) -> Any:

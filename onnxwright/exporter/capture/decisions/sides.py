@@ -12,7 +12,6 @@ from types import CellType, FunctionType
 from typing import Any
 
 from onnxwright.exporter.capture.control.errors import OpaqueCallError, UnseenChangeError
-from onnxwright.exporter.capture.control.picture import Picture
 from onnxwright.exporter.capture.control.places import (
     Attribute,
     Cell,
@@ -22,6 +21,7 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
     is_container,
 )
+from onnxwright.exporter.capture.control.settings import Picture
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
 from onnxwright.exporter.capture.decisions.state import State, value_at
 from onnxwright.exporter.capture.loops.iterators import kind_of

@@ -27,12 +27,12 @@ from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
 from onnxwright.exporter.capture.decisions.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.decisions.size_tests import (
+    Known,
     condition_of,
     empty_of,
     is_open,
     own_range,
 )
-from onnxwright.exporter.capture.decisions.torch_sizes import Known
 from onnxwright.exporter.capture.graphs.facts import forget_answers
 from onnxwright.exporter.capture.graphs.regions import fake_mode
 from onnxwright.exporter.capture.model_lines import model_line

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
-from onnxwright.exporter.capture.frontend.expression_kinds import (
+from onnxwright.exporter.capture.frontend.names import (
     asks_empty,
     is_bound,
     is_fixed,
@@ -18,8 +18,8 @@ from onnxwright.exporter.capture.frontend.expression_kinds import (
     is_starred,
     is_static,
     may_be_number,
+    names_of,
 )
-from onnxwright.exporter.capture.frontend.names import names_of
 from onnxwright.exporter.capture.rewritten.intrinsics import BUILTINS, METHODS
 
 RUNTIME = "_ow_rt"

@@ -12,8 +12,8 @@ from onnxwright.converter.frontend import hir
 from onnxwright.converter.frontend import names as hir_names
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
-from onnxwright.exporter.capture.frontend.expression_kinds import is_static
 from onnxwright.exporter.capture.frontend.expressions import Expressions, as_test, call, thunk
+from onnxwright.exporter.capture.frontend.names import is_static
 from onnxwright.exporter.capture.frontend.structure import has_exits, python_name
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 

@@ -17,8 +17,6 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from onnxwright.exporter.capture.frontend.returned import is_running, returning_frame
-from onnxwright.exporter.capture.graphs.functional import viewed, written_arguments
 from onnxwright.exporter.capture.graphs.memory import (
     Alias,
     Aliases,
@@ -26,12 +24,12 @@ from onnxwright.exporter.capture.graphs.memory import (
     View,
     aliases,
     as_number,
-    memory_of,
     node_of,
     origin_of,
 )
 from onnxwright.exporter.capture.graphs.regions import Part, node_for, tracer, value_of
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
+from onnxwright.exporter.capture.model_lines import is_running, model_line, returning_frame
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, ChosenChangedError
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.join import Pair

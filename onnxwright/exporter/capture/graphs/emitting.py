@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from torch import fx
 from torch.fx import traceback as fx_traceback
-from torch.fx.experimental.proxy_tensor import track_tensor_tree
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, track_tensor_tree
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.graphs.functional import functional
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, fake_mode, tracer
-from onnxwright.exporter.torch_internals import pytree
+from onnxwright.exporter.capture.graphs.writes import covered, graphs_of
+from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.torch_internals import int_oo, pytree
 
 
 def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], results: Any) -> Any:
@@ -29,15 +31,12 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
         The results, as part of the trace.
     """
     args = _with_constants(modules.values(), args)
-    known = {id(m): functional(m) for m in modules.values()}
-    if None in known.values():
-        # Torch traces parts that write once more, so that it can make them functional later, and
-        # makes sizes of its own for the results.
+    if not all(covered(g, local=True) for m in modules.values() for g in graphs_of(m)):
+        # Torch traces these parts once more, so that it can make them functional later, and makes
+        # sizes of its own for the results.
         fake_mode().shape_env.pending_fresh_unbacked_symbols.clear()
         with fx_traceback.preserve_node_meta():
             return op(*args)
-    args = [known.get(id(a), a) for a in args]
-    modules = {name: made for name, m in modules.items() if (made := known[id(m)])}
     t = tracer()
     for name, module in modules.items():
         n = 0
@@ -116,3 +115,72 @@ def _identity(operand: Any) -> Any:
         return id(operand)
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
     return (type(value), value.node.expr) if isinstance(value, SYMBOLS) else node
+
+
+# -- sizes of tensors that have one of two shapes, and sizes that are known at run time only -------
+
+
+def merged_sizes(
+    one: Sequence[Any],
+    two: Sequence[Any],
+    known: Sequence[dict[Any, Any]] = ({}, {}),
+) -> list[Any]:
+    """The sizes of a tensor that has one of two shapes; known at run time where they differ.
+
+    Args:
+        one, two: the shapes.
+        known: what sizes are where the tensor has each of them.
+    """
+    return [_merged_size(a, b, known) for a, b in zip(one, two)]
+
+
+def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
+    for size, other, there in ((one, two, known[1]), (two, one, known[0])):
+        # A size of one side is that of the other, too, by what holds there.
+        if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
+            if are_known(free_unbacked_symbols(size)):
+                return size
+    session = current()
+    if session is not None and session.sizes is not None:
+        found = session.sizes.merged(one, two)
+        if found is not None:
+            return found
+    symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
+    exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
+    free = {u for s in symbols for u in free_unbacked_symbols(s)}
+    if exprs[0] == exprs[1] and are_known(free):
+        return one
+    least = min(_least(one), _least(two))
+    # PyTorch takes a size of 0 or 1 for 1.
+    return new_size(least, int_oo if symbols or not least else max(one, two))
+
+
+def _least(size: Any) -> int:
+    """A bound of a size from below."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    least = fake_mode().shape_env.bound_sympy(size.node.expr).lower
+    return max(int(least), 0) if least.is_Integer else 0
+
+
+def new_size(least: int = 0, most: Any = int_oo) -> Any:
+    """A size that is known at run time only, between bounds."""
+    env = fake_mode().shape_env
+    with disable_proxy_modes_tracing():
+        size = env.create_unbacked_symint()
+        env.constrain_symbol_range(size.node.expr, least, most)
+    return size
+
+
+def _by(size: Any, known: dict[Any, Any]) -> Any:
+    return size.node.expr.subs(known) if isinstance(size, torch.SymInt) else size
+
+
+def are_known(symbols: set[Any]) -> bool:
+    """Whether tensors of the trace have all of some sizes that are known at run time."""
+    return not symbols or symbols <= known_symbols()
+
+
+def known_symbols() -> set[Any]:
+    """The sizes known at run time that tensors of the trace have."""
+    return {u for x in tracer().tensor_tracker for u in free_unbacked_symbols(x)}

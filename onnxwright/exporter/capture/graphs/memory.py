@@ -16,17 +16,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.graphs.functional import viewed, written_arguments
+from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
 from onnxwright.exporter.capture.session.session import current
 
 _numbers = itertools.count(1)
-
-
-def memory_of(node: fx.Node) -> int:
-    """What identifies the memory of the tensor of a node; 0 for anything else."""
-    value = node.meta.get("val")
-    is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
-    return value.untyped_storage()._cdata if is_dense else 0
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,8 @@ from typing_extensions import Self
 
 from onnxwright.exporter.capture import number_forms
 from onnxwright.exporter.capture.graphs.facts import Facts
-from onnxwright.exporter.capture.graphs.functional import base_of, viewed, written_arguments
-from onnxwright.exporter.capture.graphs.memory import (
-    NOTHING,
-    Origin,
-    aliases,
-    memory_of,
-    origin_of,
-)
+from onnxwright.exporter.capture.graphs.memory import NOTHING, Origin, aliases, origin_of
+from onnxwright.exporter.capture.graphs.writes import base_of, memory_of, viewed, written_arguments
 from onnxwright.exporter.capture.session.errors import SharedWriteError
 from onnxwright.exporter.capture.session.session import current
 
@@ -151,9 +145,12 @@ class Part:
         """
         made = fx.Graph()
         known: dict[fx.Node, fx.Node] = {}
+        copied = {memory_of(node) for node in self.written}
         for n, outer in enumerate(operands):
             place = made.placeholder(f"operand_{n}")
-            place.meta["val"] = outer.meta.get("val")
+            value = outer.meta.get("val")
+            # What is written to is the copy, and views of it have its memory.
+            place.meta["val"] = _elsewhere(value) if memory_of(outer) in copied else value
             if outer in self.read:
                 known[self.read[outer]] = place
         made.graph_copy(self.graph, known)
@@ -428,6 +425,12 @@ def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:
     mode = torch._guards.detect_fake_mode() or fake_mode()
     with disable_proxy_modes_tracing(), mode:
         return torch.empty(list(sizes), dtype=dtype)
+
+
+def _elsewhere(value: Any) -> torch.Tensor:
+    """A tensor like one without values, with memory of its own."""
+    with disable_proxy_modes_tracing(), value.fake_mode:
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
 
 
 def fake_mode() -> Any:

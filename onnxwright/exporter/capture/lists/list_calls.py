@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
 from onnxwright.exporter.capture.lists.columns import as_row
 from onnxwright.exporter.capture.lists.rows import Rows, like_of

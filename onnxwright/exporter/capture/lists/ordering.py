@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.lists import List, kind_of
-from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.size_tests import empty_of
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
@@ -23,9 +23,9 @@ from onnxwright.exporter.capture.lists.list_calls import (
 from onnxwright.exporter.capture.lists.list_writes import written
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.loops import ranges
-from onnxwright.exporter.capture.loops.comprehensions import listed
+from onnxwright.exporter.capture.loops.loops import listed
 from onnxwright.exporter.capture.model_lines import model_span
-from onnxwright.exporter.capture.replacements.extremes import is_of_sizes
+from onnxwright.exporter.capture.replacements.size_results import is_of_sizes
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,

@@ -28,8 +28,8 @@ from typing import Any
 import torch
 from typing_extensions import Self
 
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.decisions.chosen_objects import note_item
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
 from onnxwright.exporter.capture.lists.columns import (

@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.decisions.size_tests import is_certain
 from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
-from onnxwright.exporter.capture.graphs.merged_sizes import known_symbols
+from onnxwright.exporter.capture.graphs.emitting import known_symbols
 from onnxwright.exporter.capture.lists.building_rows import BuildingRows, LoopList
 from onnxwright.exporter.capture.lists.list_forms import form_of_item, is_ragged, item_of, widened
 from onnxwright.exporter.capture.lists.list_writes import check_own
@@ -143,7 +143,7 @@ class CarriedLists:
         found += [n for n, value in enumerate(before) if value is items]
         found = [n for n in found if n not in self.appended]
         if not found or not self.variables.slots[found[0]].live:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            raise LoopChangeError(error.name, error.left, error.right) from None
         self._take_form(found[0], form_of_item(added, known_symbols()))
 
     def _take_form(self, n: int, form: Rows) -> None:

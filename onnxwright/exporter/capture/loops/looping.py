@@ -12,23 +12,21 @@ from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place
 from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.decisions.chosen_objects import chosen_so_far, take_chosen
-from onnxwright.exporter.capture.decisions.holding import is_same_items, items_of
 from onnxwright.exporter.capture.decisions.sides import end_side, side_of
 from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth
-from onnxwright.exporter.capture.frontend.returned import returned_places
 from onnxwright.exporter.capture.graphs.aliases import new_writes, settle
-from onnxwright.exporter.capture.graphs.merged_sizes import known_symbols
+from onnxwright.exporter.capture.graphs.emitting import known_symbols
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.lists.list_forms import rows_kept
 from onnxwright.exporter.capture.loops.carried_lists import CarriedLists, Trips, Variables
-from onnxwright.exporter.capture.loops.carried_objects import CarriedObjects
 from onnxwright.exporter.capture.loops.carries import (
     Carry,
     OwnSize,
     begun_with,
     carried,
     constants_of,
+    emit_loop,
     input_of,
     is_guessed,
     leaf_paths,
@@ -37,8 +35,8 @@ from onnxwright.exporter.capture.loops.carries import (
     still_carried,
     with_leaves,
 )
-from onnxwright.exporter.capture.loops.loop_aliases import LoopAliases
-from onnxwright.exporter.capture.loops.while_loops import emit_loop
+from onnxwright.exporter.capture.loops.loop_aliases import CarriedObjects, LoopAliases
+from onnxwright.exporter.capture.model_lines import returned_places
 from onnxwright.exporter.capture.session.errors import (
     ChangedInPlaceError,
     DisagreementError,
@@ -50,7 +48,7 @@ from onnxwright.exporter.capture.session.errors import (
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
-from onnxwright.exporter.capture.values.parts import is_leaf, leaves_of
+from onnxwright.exporter.capture.values.parts import is_leaf, is_same_items, items_of, leaves_of
 
 
 class Loop:
@@ -338,7 +336,7 @@ class Loop:
         try:
             merger.merge(before, after, name, items=self.state.owner(n) is not None)
         except DisagreementError as error:
-            raise LoopChangeError(error.path, error.left, error.right) from None
+            raise LoopChangeError(error.name, error.left, error.right) from None
         if self.original[n] is UNSET:
             self.state.note_one_sided(n)  # not set where no iteration runs
         start = dict(leaf_paths(self.before[n], name))

@@ -13,8 +13,9 @@ import torch
 from torch.nn import functional
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.quantized.packed import Packed, PackedRows
-from onnxwright.exporter.capture.quantized.recurrent import (
+from onnxwright.exporter.capture.quantized.packed import (
+    Packed,
+    PackedRows,
     gru_cell,
     lstm_cell,
     recurrent,

@@ -14,8 +14,7 @@ from torch import fx
 from torch.fx.experimental.proxy_tensor import PythonKeyTracer
 
 from onnxwright.exporter.capture.control.errors import ArrayMemoryError
-from onnxwright.exporter.capture.graphs.functional import viewed, written_arguments
-from onnxwright.exporter.capture.graphs.memory import memory_of
+from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import FakeTensor, modes_disabled
 

@@ -12,22 +12,16 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.lists.torch_lists import lists_of_numbers, numbers_as_keys
+from onnxwright.exporter.capture.lists.torch_functions import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.replacements import (
     array_memory,
     assigned_buffers,
-    attention_masks,
-    extremes,
     fakes,
     flex_attention,
-    forward_derivatives,
-    identity,
     integer_arguments,
-    module_casts,
     packed_sequences,
     recurrences,
-    size_nodes,
-    stack_traces,
+    size_results,
     static_caches,
     substitutes,
     table,
@@ -64,13 +58,13 @@ CALLS: tuple[Replacement, ...] = (
     *(
         Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS, upstream=_CAST)
         for name, made in (
-            ("to", module_casts.kept_where_there),
-            *((name, module_casts.kept_where_of_type) for name in module_casts.FLOATS),
+            ("to", substitutes.kept_where_there),
+            *((name, substitutes.kept_where_of_type) for name in substitutes.FLOATS),
         )
     ),
     Replacement(
         target="torch.nn.functional.scaled_dot_product_attention",
-        make=module_casts.with_causal_flag,
+        make=substitutes.with_causal_flag,
         reason="its C++ refuses an `is_causal` that follows from a size (a SymBool)",
         upstream="https://github.com/pytorch/pytorch/issues/154038",
     ),
@@ -91,7 +85,7 @@ CALLS: tuple[Replacement, ...] = (
     ),
     Replacement(
         target="transformers.masking_utils._ignore_bidirectional_mask_sdpa",
-        make=attention_masks.skipped_where_none,
+        make=static_caches.skipped_where_none,
         reason="while tracing it makes a mask of ones where none was given, which layers that "
         "shorten their scores (Informer) do not take",
         upstream="it asks `is_torchdynamo_exporting()` before whether there is a mask",
@@ -187,7 +181,7 @@ _TABLES: tuple[Change, ...] = (
     ),
     Change(
         target="torch.fx.experimental.proxy_tensor._build_proxy_for_sym_expr",
-        make=size_nodes.sizes_in_pairs,
+        make=size_results.sizes_in_pairs,
         reason="it computes a sum of more than two sizes by a function of two",
         upstream="it calls `operator.add` with all of `expr.args`",
     ),
@@ -199,13 +193,13 @@ _TABLES: tuple[Change, ...] = (
     ),
     Change(
         target="torch.distributions.Distribution._validate_args",
-        make=module_casts.distribution_checks_disabled,
+        make=substitutes.distribution_checks_disabled,
         reason="the checks decide by values",
         upstream="`Distribution.__init__` raises unless `constraint.check(value).all()`",
     ),
     Change(
         target="torch.fx.proxy.TracerBase._filter_traceback_frames",
-        make=stack_traces.user_frames,
+        make=torch_state.user_frames,
         reason="nodes remember the lines of functions called `forward` only",
         upstream="it keeps frames named `forward`, and what these call",
     ),
@@ -250,13 +244,13 @@ _NON_STRICT: tuple[Change, ...] = (
     ),
     Change(
         target="torch._export.non_strict_utils._tensor_min_max",
-        make=extremes.extremes_symbolic,
+        make=size_results.extremes_symbolic,
         reason="`min` and `max` of floats, or of three sizes, keep what is least for the example",
         upstream="it calls `torch.sym_min` for two arguments, of which one is a SymInt, alone",
     ),
     Change(
         target="torch.fx.experimental.proxy_tensor._sym_register",
-        make=extremes.extremes_of_two,
+        make=size_results.extremes_of_two,
         reason="a maximum in a size becomes a call that torch's own check does not allow",
         upstream="`_nary_sym_max` is not among the functions that a verified program may call",
     ),
@@ -297,7 +291,7 @@ _STRICT: tuple[Change, ...] = (
     ),
     Change(
         target="torch._dynamo.symbolic_convert.compare_op_handlers",
-        make=identity.truths_compared,
+        make=torch_state.truths_compared,
         reason="`ok is True` of a truth value of run time is False, whatever the value",
         upstream="TorchDynamo compares the objects that stand for the values",
     ),
@@ -305,7 +299,7 @@ _STRICT: tuple[Change, ...] = (
 _FORWARD: tuple[Change, ...] = (
     Change(
         target="torch._efficientzerotensor",
-        make=forward_derivatives.zero_tangents_symbolic,
+        make=torch_func.zero_tangents_symbolic,
         reason="the kernels of tangents of zeros read sizes as integers",
         upstream="`ZeroTensorFallback` in C++ calls `sizes()`, not `sym_sizes()`",
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import functools
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -11,15 +12,17 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import path_in_torch
-from onnxwright.exporter.capture.control.calls import convert_calls
 from onnxwright.exporter.capture.control.convert import original
+from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.keeping import convert_calls
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.decisions.chosen_objects import refuse_write
 from onnxwright.exporter.capture.frontend.rewriting import rewritten
 from onnxwright.exporter.capture.model_lines import is_machinery
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
-from onnxwright.exporter.capture.values.results import asks
+from onnxwright.exporter.capture.values.calls import asks
+from onnxwright.exporter.capture.values.one_of import OneOf
 from onnxwright.exporter.places import line_of
 
 
@@ -153,3 +156,42 @@ def _has_line(code: CodeType, line: int) -> bool:
 def _may_decide(code: CodeType) -> bool:
     """Whether code is of the model's Python, not of what calls its modules or traces it."""
     return not is_machinery(code.co_filename) and path_in_torch(code.co_filename) != _CALLS_FORWARD
+
+
+# -- hooks of modules: where one gives None, PyTorch goes on with what the hook was given ----------
+# PyTorch asks that itself, so a hook that gives None on one side of a decision is refused.
+
+
+def decide_hooks(changes: Changes, model: Any) -> None:
+    """Let hooks run with their decisions, and give one kind of value.
+
+    Args:
+        changes: undo it.
+        model: has the hooks.
+    """
+    for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+        for hooks in (module._forward_pre_hooks, module._forward_hooks):
+            for key, hook in hooks.items():
+                hooks[key] = _with_one_result(hook)
+                changes.later(functools.partial(_put_back, hooks, key, hook))
+
+
+def _put_back(hooks: dict[int, Any], key: int, hook: Any) -> None:
+    if key in hooks:
+        hooks[key] = hook
+
+
+def _with_one_result(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def run(*args: Any) -> Any:
+        found = bound(hook)(*args)
+        if isinstance(found, OneOf):
+            code = getattr(hook, "__code__", None)
+            raise CannotRewriteError(
+                "a hook that gives None, or another kind of value, on one side",
+                None if code is None else line_of(code.co_filename, code.co_firstlineno),
+                "give its argument back: `return args`, or `return result`, on the other side",
+            )
+        return found
+
+    return run

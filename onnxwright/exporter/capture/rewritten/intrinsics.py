@@ -16,16 +16,15 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control import functions as control
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
-from onnxwright.exporter.capture.decisions.caught import may_raise
 from onnxwright.exporter.capture.decisions.chosen_objects import choice_of
 from onnxwright.exporter.capture.decisions.deciding import choose
-from onnxwright.exporter.capture.decisions.operators import chain, not_
-from onnxwright.exporter.capture.decisions.short_circuit import all_, any_
+from onnxwright.exporter.capture.decisions.operators import all_, any_, chain, not_
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.lists.list_calls import (
@@ -37,14 +36,14 @@ from onnxwright.exporter.capture.lists.list_calls import (
 from onnxwright.exporter.capture.lists.ordering import add, append, extreme, remove, sort, sorted_
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.loops import ranges
-from onnxwright.exporter.capture.loops.comprehensions import extend, generated, listed
 from onnxwright.exporter.capture.loops.iterators import (
     LazyIterator,
     note_taken,
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.loops.windows import window
+from onnxwright.exporter.capture.loops.loops import extend, generated, listed
+from onnxwright.exporter.capture.loops.ranges import window
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_

@@ -19,10 +19,9 @@ from onnxwright.exporter.capture.decisions.operators import (
 from onnxwright.exporter.capture.decisions.size_tests import as_test as truth
 from onnxwright.exporter.capture.decisions.state import State
 from onnxwright.exporter.capture.lists import items
+from onnxwright.exporter.capture.lists.items import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.lists.list_calls import equal, repeated
-from onnxwright.exporter.capture.lists.writing import augment, augment_item, set_item, set_items
-from onnxwright.exporter.capture.loops.comprehensions import extend, generated, listed
-from onnxwright.exporter.capture.loops.loops import for_, while_
+from onnxwright.exporter.capture.loops.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.rewritten.intrinsics import (
     bound,
     builtin,

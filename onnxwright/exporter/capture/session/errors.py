@@ -28,6 +28,9 @@ class RefusedError(CaptureStoppedError):
     condition: Any = None
     # The file and line of the decision, where the error comes from what it left.
     decision: tuple[str, int] | None = None
+    # The message for the user, and its fields: as the attributes of the error are called.
+    shown: type[Diagnostic]
+    fields: tuple[str, ...] = ()
 
     def __init__(self, text: str, span: Span | None = None) -> None:
         super().__init__(text)
@@ -35,7 +38,7 @@ class RefusedError(CaptureStoppedError):
 
     def message(self) -> Diagnostic:
         """The message for the user."""
-        raise NotImplementedError
+        return self.shown(**{name: getattr(self, name) for name in self.fields}, span=self.span)
 
 
 class CannotRewriteError(RefusedError):
@@ -111,18 +114,15 @@ class DisagreementError(RefusedError):
         left, right: what it is on each side, as words.
     """
 
+    shown = messages.SidesDiffer
+    fields = ("name", "left", "right")
+
     def __init__(self, path: str, left: str, right: str) -> None:
         path = said(path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
-        self.path, self.left, self.right = path, left, _told_apart(left, right)
+        self.name, self.left, self.right = path, left, _told_apart(left, right)
         # A list that grows on one side, and an item that is added there.
         self.grows: tuple[list[Any], Any] | None = None
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return messages.SidesDiffer(
-            name=self.path, left=self.left, right=self.right, span=self.span
-        )
 
 
 class LoopChangeError(RefusedError):
@@ -133,16 +133,13 @@ class LoopChangeError(RefusedError):
         before, after: what it is, as words.
     """
 
+    shown = messages.LoopChanges
+    fields = ("name", "before", "after")
+
     def __init__(self, path: str, before: str, after: str) -> None:
         path = said(path)
         super().__init__(f"`{path}` is {before} before an iteration, {after} after it")
-        self.path, self.before, self.after = path, before, _told_apart(before, after)
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return messages.LoopChanges(
-            name=self.path, before=self.before, after=self.after, span=self.span
-        )
+        self.name, self.before, self.after = path, before, _told_apart(before, after)
 
 
 class UnevenItemError(LoopChangeError):
@@ -169,35 +166,30 @@ class ListUseError(RefusedError):
     # The list, where a loop would have to carry it (`building_rows.LoopList`).
     loop_list: Any = None
 
+    shown = messages.ListOfRunTimeLength
+    fields = ("use",)
+
     def __init__(self, use: str) -> None:
         super().__init__(f"a list of a run-time length is used by `{use}`")
         self.use = use
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return messages.ListOfRunTimeLength(use=self.use, span=self.span)
 
 
 class ItemsReadError(RefusedError):
     """Python reads all items of an iterable whose number is known at run time only."""
 
+    shown = export_forms.ItemsOfRunTimeNumber
+
     def __init__(self, span: Span | None = None) -> None:
         super().__init__("items whose number is known at run time only are read one by one", span)
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return export_forms.ItemsOfRunTimeNumber(span=self.span)
 
 
 class UsedAgainError(RefusedError):
     """An iterator is used again, and nobody knows how many of its items are left."""
 
+    shown = export_forms.IteratorUsedAgain
+
     def __init__(self) -> None:
         super().__init__("an iterator is used again after a loop that a tensor may have ended")
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return export_forms.IteratorUsedAgain(span=self.span)
 
 
 class CaughtError(RefusedError):
@@ -208,13 +200,12 @@ class CaughtError(RefusedError):
         line: of the `except`.
     """
 
+    shown = messages.CaughtError
+    fields = ("kind", "line")
+
     def __init__(self, kind: str, line: int) -> None:
         super().__init__(f"`{kind}` is raised for some values, and caught in line {line}")
         self.kind, self.line = kind, line
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return messages.CaughtError(kind=self.kind, line=self.line, span=self.span)
 
 
 class ChangedInPlaceError(RefusedError):
@@ -225,15 +216,14 @@ class ChangedInPlaceError(RefusedError):
         name: what the user calls it; empty where that is not known.
     """
 
+    shown = export_changes.ChangedOnOneSide
+    fields = ("changed",)
+
     def __init__(self, kind: str, name: str = "") -> None:
         self.changed = (
             f"`{name}`, an object of type `{kind}`," if name else (f"an object of type `{kind}`")
         )
         super().__init__(f"{self.changed} is changed in place")
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return export_changes.ChangedOnOneSide(changed=self.changed, span=self.span)
 
 
 class MayChangeError(RefusedError):
@@ -244,13 +234,12 @@ class MayChangeError(RefusedError):
         kind: the class of what it is given.
     """
 
+    shown = export_changes.MayChange
+    fields = ("name", "kind")
+
     def __init__(self, name: str, kind: str) -> None:
         super().__init__(f"`{name}` may change an object of type `{kind}`")
         self.name, self.kind = name, kind
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return export_changes.MayChange(name=self.name, kind=self.kind, span=self.span)
 
 
 class ChosenChangedError(RefusedError):
@@ -280,12 +269,10 @@ class ChosenChangedError(RefusedError):
 class SharedWriteError(RefusedError):
     """A branch writes to one of two tensors that share memory; no view leads to the other."""
 
+    shown = messages.SharedWrite
+
     def __init__(self) -> None:
         super().__init__("a tensor is written to in place that shares memory with another one")
-
-    def message(self) -> Diagnostic:
-        """The message for the user."""
-        return messages.SharedWrite(span=self.span)
 
 
 def said(path: str) -> str:

@@ -14,11 +14,6 @@ _JOINS = {"not": torch.logical_not, "and": torch.logical_and, "or": torch.logica
 _BOTH = frozenset([False, True])
 
 
-def negated(truth: Any) -> Any:
-    """`not truth`, of a bool or a tensor of one truth value."""
-    return not truth if isinstance(truth, bool) else combined("not", truth)
-
-
 def combined(operation: str, *parts: Any) -> Any:
     """A truth value made of others.
 

@@ -20,7 +20,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.decisions.caught import may_raise
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.graphs.regions import tracer
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor

@@ -21,8 +21,8 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
+from onnxwright.exporter.capture.control.handlers import refuse_handled
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
-from onnxwright.exporter.capture.decisions.caught import refuse_handled
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.state import Branch, State, result_of
 from onnxwright.exporter.capture.graphs.regions import Region
