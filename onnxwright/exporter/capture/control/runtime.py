@@ -70,7 +70,8 @@ def owner(owner: Any, name: str) -> Any:
     store = current()
     if store is None:
         return owner
-    owner = original(owner)
+    if not isinstance(owner, torch.Tensor) or not hasattr(torch.Tensor, name):
+        owner = original(owner)  # what PyTorch keeps, such as `data`, is that of the stand-in
     if setter_of(owner, name) is not None or setter_of(owner, name, "__delete__") is not None:
         return _Writer(owner, name)
     note_attribute(store, owner, name)
