@@ -6,17 +6,41 @@ exported, would be nowhere.
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from torch.fx.proxy import TracerBase
+from torch.fx import proxy
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
+from onnxwright.exporter.capture.model_lines import calling_frame
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.places import CAPTURE
 
 _LAYERS = "nn/modules/"
+
+
+class _UserTraceback:
+    """Takes the place of `CapturedTraceback`, which reads the source line of every frame."""
+
+    def __init__(self, frames: list[traceback.FrameSummary]) -> None:
+        self._frames = frames
+
+    @classmethod
+    def extract(cls) -> _UserTraceback:
+        """Where the code that is captured is now."""
+        frame, found = calling_frame(), []
+        while frame is not None and frame.f_code.co_filename != CAPTURE:
+            code = frame.f_code
+            if _is_of_the_model(code.co_filename, code.co_name):
+                found.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name))
+            frame = frame.f_back
+        return cls(found[::-1])
+
+    def summary(self) -> traceback.StackSummary:
+        """The frames, the outermost first."""
+        return traceback.StackSummary.from_list(self._frames)
 
 
 def user_frames(changes: Changes, model: Any) -> None:
@@ -25,7 +49,8 @@ def user_frames(changes: Changes, model: Any) -> None:
     def kept(tracer: Any, summary: Sequence[traceback.FrameSummary]) -> traceback.StackSummary:
         return traceback.StackSummary.from_list(own_frames(summary))
 
-    changes.attribute(TracerBase, "_filter_traceback_frames", kept)
+    changes.attribute(proxy, "CapturedTraceback", _UserTraceback)
+    changes.attribute(proxy.TracerBase, "_filter_traceback_frames", kept)
 
 
 def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
@@ -48,14 +73,14 @@ def own_frames(frames: Sequence[traceback.FrameSummary]) -> list[traceback.Frame
     """
     calls = [n for n, frame in enumerate(frames) if frame.filename == CAPTURE]
     inner = frames[calls[-1] + 1 :] if calls else frames
-    return [frame for frame in inner if _is_of_the_model(frame)]
+    return [frame for frame in inner if _is_of_the_model(frame.filename, frame.name)]
 
 
-def _is_of_the_model(frame: traceback.FrameSummary) -> bool:
-    file = frame.filename
+@functools.lru_cache(maxsize=1 << 14)
+def _is_of_the_model(file: str, name: str) -> bool:
     owner = owner_of(file)
     if owner is Owner.TORCH:
-        return frame.name == "forward" and (path_in_torch(file) or "").startswith(_LAYERS)
+        return name == "forward" and (path_in_torch(file) or "").startswith(_LAYERS)
     if owner is Owner.GENERATED:
         return not file.startswith(("<frozen", "<string>"))
     return owner in (Owner.USER, Owner.INSTALLED)
