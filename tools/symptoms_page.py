@@ -41,7 +41,7 @@ SYMPTOMS: dict[str, str] = {
     "An export fails, or an operator has no translation": "821-826 849 893",
     "An export has fixed or restricted sizes": "827 829 833-836",
     "An exported program decides by values": "830 840-844 857-859 861-864 874 885-887 900",
-    "An exported program keeps state or changes objects": "832 839 856 898 902 903",
+    "An exported program keeps state or changes objects": "832 839 856 898 902 903 904",
     "An export computes something other than PyTorch": "828 860 889 897 899",
     "Sparse tensors in an export": "837 838",
     "Arguments of torch.onnx": "890-892",

@@ -786,6 +786,33 @@ def memory_of_a_buffer_set(self: Any, x: Any) -> Any:
     return x * self.n
 
 
+@module_program(
+    "output",
+    lambda: {
+        "shift": torch.nn.Parameter(torch.zeros(3)),
+        "ready": torch.nn.Buffer(torch.zeros(())),
+    },
+    lambda held: (held.shift.detach().clone(), held.ready.clone()),
+)
+def parameter_set_by_the_first_call(self: Any, x: Any) -> Any:
+    if self.ready.item() == 0:
+        self.shift.data.copy_(-x)
+        self.ready.fill_(1)
+    return x + self.shift
+
+
+@module_program(
+    "output",
+    lambda: {"scale": torch.nn.Parameter(torch.ones(3))},
+    lambda held: held.scale.detach().clone(),
+)
+def parameter_changed_in_a_loop(self: Any, x: Any) -> Any:
+    for _ in range(int(x.abs().sum()) % 3):
+        with torch.no_grad():
+            self.scale.mul_(2)
+    return x * self.scale
+
+
 @module_program("reported", lambda: {"cache": {}}, lambda held: dict(held.cache))
 def cached_by_the_module(self: Any, x: Any) -> Any:
     if "k" not in self.cache:

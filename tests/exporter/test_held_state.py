@@ -445,3 +445,14 @@ def test_a_property_that_keeps_its_value_is_reported_where_it_changes_later(
     assert any("OW839" in str(w.message) for w in found) is is_reported
     assert "kept" not in vars(module)
     np.testing.assert_array_equal(program(torch.ones(3)), np.full(3, 2.0))
+
+
+def test_locals_have_the_names_of_the_function_alone() -> None:
+    def forward(self: Any, x: Any) -> Any:
+        scale = 2
+        return x * locals()["scale"] + len(locals()), x * len(dir()), eval("x + scale")  # noqa: S307
+
+    module = module_with(dict)(forward)()
+    x = torch.ones(2)
+    for given, wanted in zip(ow.export(module, (x,))(x), module(x), strict=True):
+        np.testing.assert_array_equal(np.asarray(given), wanted.numpy())

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
@@ -21,7 +22,7 @@ from onnxwright.exporter.capture.inputs import shapes
 from onnxwright.exporter.capture.replacements import entries, table
 from onnxwright.exporter.capture.replacements.changes import active
 from onnxwright.exporter.capture.replacements.table import Entry
-from tests.harness.modules import same_results
+from tests.harness.modules import module_with, same_results
 
 nn, functional = torch.nn, torch.nn.functional
 
@@ -475,6 +476,17 @@ def of_steps(kind: Any) -> Callable[[], nn.Module]:
 for _name, _kind in (("lstm", nn.LSTM(3, 2)), ("gru", nn.GRU(3, 2)), ("rnn_tanh", nn.RNN(3, 2)),
                      ("rnn_relu", nn.RNN(3, 2, nonlinearity="relu"))):  # fmt: skip
     needs(f"torch.ops.aten.{_name}.input", ROWS)(of_steps(_kind))
+
+
+@needs("torch.fx.experimental.proxy_tensor.PythonKeyTracer.create_proxy")
+def _written_array() -> Any:
+    def forward(self: Any, x: Any) -> Any:
+        array = np.zeros(3, np.float32)
+        y = x + torch.from_numpy(array)
+        array += 1
+        return y
+
+    return module_with(dict)(forward)()
 
 
 @needs("torch.fx.proxy.TracerBase._filter_traceback_frames")

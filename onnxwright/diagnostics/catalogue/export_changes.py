@@ -143,6 +143,17 @@ class OtherMemory(Diagnostic):
     error = ExportError
 
 
+class ArrayMemory(Diagnostic):
+    """A tensor has the memory of an array of numpy, and one of them is written to."""
+
+    code = "OW904"
+    title = "this line {does}: both have one memory, which the exported program does not share"
+    label = "here"
+    help = "make the tensor of a copy, after the array is written: `torch.tensor(array)`"
+    error = ExportError
+    does: str
+
+
 class ReadsOutside(Diagnostic):
     """The program reads the clock, or random numbers of the system, while it is exported."""
 

@@ -21,10 +21,13 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     forward_ad_unwound,
     lost_constants,
 )
-from onnxwright.exporter.capture.control.errors import NotTakenBackError, OtherMemoryError
+from onnxwright.exporter.capture.control.errors import (
+    ArrayMemoryError,
+    NotTakenBackError,
+    OtherMemoryError,
+)
 from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.held_state import keep_values_of_arrays
 from onnxwright.exporter.capture.inputs.captured_sizes import (
     fixed_axes,
 )
@@ -179,12 +182,14 @@ def _captured(found: Attempt, module: Any) -> ExportedProgram:
             if found.source is not None:
                 found.source.output = found.output
             program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
-            keep_values_of_arrays(program)
     except NotTakenBackError as error:
         span = span_of_error(error) or user_span()
         fail(export_changes.UsedUpByExport(does=error.does, span=span))
     except OtherMemoryError as error:
         fail(export_changes.OtherMemory(span=span_of_error(error) or user_span()))
+    except ArrayMemoryError as error:
+        span = span_of_error(error) or user_span()
+        fail(export_changes.ArrayMemory(does=error.does, span=span))
     if not isinstance(program, ExportedProgram):
         checks.raise_bad_argument(
             "capture",

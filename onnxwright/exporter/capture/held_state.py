@@ -7,7 +7,6 @@ buffers in the program.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,34 +48,6 @@ def warn_changes(changes: Sequence[Change | Reading]) -> None:
             warn(export_changes.ReadsOutside(name=one.name, span=span))
             continue
         warn(messages.StateInPython(name=one.name, before=one.before, after=one.after, span=span))
-
-
-def keep_values_of_arrays(program: Any) -> None:
-    """Copy the constants of a program that have the memory of an array of numpy or of bytes.
-
-    What was written to the array is taken back when the capture ends.  Memory that several tensors
-    of the program have stays theirs.
-    """
-    if not isinstance(program, ExportedProgram):
-        return
-    memories = {name: _memory_of_array(v) for name, v in program.constants.items()}
-    users = Counter([*memories.values(), *map(_memory_of_array, program.state_dict.values())])
-    for name, memory in memories.items():
-        if memory is not None and users[memory] == 1:
-            program.constants[name] = program.constants[name].clone()
-
-
-def _memory_of_array(value: Any) -> int | None:
-    """The memory of a tensor that PyTorch did not make itself; None for that of other tensors."""
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return None
-    if value.device.type != "cpu":
-        return None
-    try:
-        storage = value.untyped_storage()
-    except NotImplementedError:  # what torch.func left is refused later
-        return None
-    return None if storage.resizable() else int(storage.data_ptr())
 
 
 def with_buffers_joined(program: ExportedProgram) -> ExportedProgram:

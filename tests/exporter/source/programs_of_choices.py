@@ -338,3 +338,19 @@ def an_object_that_holds_itself(x):
     c = a if x.sum() > 0 else b
     c.value = c.value + 1
     return a.value, c.next.value
+
+
+@refused
+def variables_by_locals(x):
+    scale = 2
+    if x.sum() > 0:
+        scale = 5
+    return x * locals()["scale"]
+
+
+@refused
+def variables_by_eval(x):
+    scale = 2
+    if x.sum() > 0:
+        scale = 5
+    return eval("x * scale")

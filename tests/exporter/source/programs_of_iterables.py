@@ -198,3 +198,37 @@ def pairs_of_one_iterator(x):
     for a in values:
         total = total + 100 * a
     return total
+
+
+@program
+def functions_that_read_the_last_item(x):
+    functions = [lambda v: v + n for n in range(3)]  # noqa: B023
+    rows = [[lambda v: v * (n + m) for m in range(2)] for n in range(2)]  # noqa: B023
+    later = list((lambda v: v - n) for n in range(3))  # noqa: B023, C400
+    if x.sum() > 0:
+        x = x * 2
+    for function in [*functions, *rows[0], *rows[1], *later]:
+        x = function(x)
+    return x
+
+
+@program
+def functions_that_read_their_own_item(x):
+    functions = [lambda v, n=n: v + n for n in range(3)]
+    sums = [sum(v * n for v in (1, 2)) for n in range(3)]
+    if x.sum() > 0:
+        x = x * 2
+    for function in functions:
+        x = function(x)
+    return x + sums[1]
+
+
+@program
+def generators_that_read_what_is_set_later(x):
+    scale, added = 1, 1
+    items = (n * scale for n in (1, 2, 3))
+    rows = [iter(n * added for n in (1, 2)) for added in range(3)]
+    scale = 5
+    if x.sum() > 0:
+        scale = 7
+    return x + sum(items) + sum(sum(row) for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from types import ModuleType
 from typing import Any, Union
 
@@ -16,13 +17,13 @@ BY_SOURCE = "_ow_rt"
 # Functions of the run time of a capture by source that write to an argument -> which one that is.
 _WRITTEN = {"set_item": 1, "augment_item": 1, "augment": 1}
 # Builtins that look at the variables of the frame -> with so many arguments.
-_OF_FRAME = {"eval": 1, "exec": 1, "vars": 0, "dir": 0}
+_OF_FRAME = {"eval": 1, "exec": 1, "vars": 0, "dir": 0, "locals": 0}
 _Function = Union[ast.FunctionDef, ast.Lambda]
 # Builtins that ask what an object is -> the functions that know the numbers of PyTorch.
 _KINDS = {"isinstance": "is_kind", "type": "Kind"}
 # These look at the frame that calls them, or give nothing that could change anything.
 _DIRECT = frozenset(
-    ("super", "locals", "globals", "isinstance", "issubclass", "len",
+    ("super", "globals", "isinstance", "issubclass", "len",
      "range", "int", "float", "bool", "str", "repr", "abs", "type", "id", "tuple", "hash",
      "callable", "print", "format", "hasattr", "round", "divmod", "pow", "chr", "ord", "slice",
      "object", "ValueError", "TypeError", "RuntimeError",
@@ -212,10 +213,10 @@ class Calls(Transformer):
         if kind is not None and (name != "type" or len(node.args) == 1):
             node.func = ast.copy_location(_attribute(kind), node.func)
             return node
-        if self.is_builtin(name):
-            # `eval` and `exec` of a text alone, `vars` and `dir` of nothing see those of the frame.
-            if name in _DIRECT or len(node.args) == _OF_FRAME.get(str(name)):
-                return node
+        if self.is_builtin(name) and reads_frame(node):
+            return _call("own_names", node) if not node.args else node
+        if self.is_builtin(name) and name in _DIRECT:
+            return node
         node.func = _call("bound", node.func)
         return node
 
@@ -292,6 +293,22 @@ class Calls(Transformer):
         is_read = isinstance(node.ctx, ast.Load)
         node.value = _call("read" if is_read else "items_of", node.value)
         return node
+
+
+def reads_frame(node: ast.AST, own: Container[str] = ()) -> bool:
+    """Whether a call is one of a builtin for the variables of its frame.
+
+    Args:
+        node: an expression.
+        own: the names that are not those of builtins.
+
+    Example:
+        >>> [reads_frame(ast.parse(text, mode="eval").body) for text in ("vars()", "vars(x)")]
+        [True, False]
+    """
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return len(node.args) == _OF_FRAME.get(node.func.id) and node.func.id not in own
 
 
 def goes_on(handler: ast.ExceptHandler) -> bool:

@@ -56,6 +56,18 @@ class OtherMemoryError(CaptureStoppedError):
         super().__init__("`.data` of a tensor is set")
 
 
+class ArrayMemoryError(CaptureStoppedError):
+    """A tensor has the memory of an array of numpy, and one of them is written to.
+
+    Args:
+        does: what the line does.
+    """
+
+    def __init__(self, does: str) -> None:
+        super().__init__(f"the program {does}, and both have one memory")
+        self.does = does
+
+
 class OpaqueCallError(UnseenChangeError):
     """A function that cannot be converted is given an object that it may change.
 

@@ -115,6 +115,12 @@ def read(container: Any) -> Any:
     return container
 
 
+def own_names(found: Any) -> Any:
+    """What `locals()`, `vars()` and `dir()` gave, without the names of converted code."""
+    names = [name for name in found if not name.startswith("_ow_")]
+    return {name: found[name] for name in names} if isinstance(found, dict) else names
+
+
 def iterated(items: Any) -> Any:
     """What a loop goes over."""
     store = current()

@@ -19,6 +19,7 @@ from onnxwright.exporter.capture.frontend.expression_kinds import (
     is_static,
     may_be_number,
 )
+from onnxwright.exporter.capture.frontend.names import names_of
 from onnxwright.exporter.capture.rewritten.intrinsics import BUILTINS, METHODS
 
 RUNTIME = "_ow_rt"
@@ -279,6 +280,7 @@ class Expressions(Transformer):
         """A comprehension over one iterable as a call of `runtime`."""
         clause = node.generators[0]
         fixed = clause.is_async or len(node.generators) > 1 or is_fixed(node)
+        fixed = fixed or _is_captured(clause.target, node.elt, *clause.ifs)
         self.generic_visit(node)
         if fixed:
             return call("own_list", node) if name == "listed" else node
@@ -362,6 +364,11 @@ def _mark_bare(*nodes: ast.AST) -> None:
 def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
     """The same, on the line of another node."""
     return placed(ast.copy_location(made, node), Place.of(node))
+
+
+def _is_captured(target: ast.expr, *parts: ast.expr) -> bool:
+    """Whether functions of a comprehension read its variable, which is one for all items."""
+    return not names_of(target).bound.keys().isdisjoint(names_of(*parts).captured)
 
 
 def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:

@@ -10,6 +10,24 @@ from typing import Any
 # Statements whose parts may run or not.
 _MAYBE = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 
+# Builtins that take all items of a generator at once.
+_TAKES_ALL = frozenset(
+    (
+        "all",
+        "any",
+        "bytes",
+        "dict",
+        "frozenset",
+        "list",
+        "max",
+        "min",
+        "set",
+        "sorted",
+        "sum",
+        "tuple",
+    )
+)
+
 
 @dataclass
 class Names:
@@ -18,7 +36,7 @@ class Names:
     Fields:
         read: names that are read before the piece binds them for certain.
         bound: names that it may bind.
-        captured: names that functions in it take from around them.
+        captured: names that functions and generators in it take from around them, later.
     """
 
     read: dict[str, None] = field(default_factory=dict)
@@ -126,6 +144,17 @@ class _Visitor(ast.NodeVisitor):
 
     visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
 
+    def visit_Call(self, node: ast.Call) -> None:
+        takes_all = isinstance(node.func, ast.Name) and node.func.id in _TAKES_ALL
+        self.visit(node.func)
+        for argument in (*node.args, *node.keywords):
+            is_taken = takes_all and isinstance(argument, ast.GeneratorExp)
+            (self._comprehension if is_taken else self.visit)(argument)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self._comprehension(node)
+        self._capture(names_of(ast.ListComp(node.elt, node.generators)).read)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for s in node.body:  # its methods do not see what its body binds
             self._capture(names_of(s, getattr(s, "annotation", None)).read)
@@ -150,4 +179,4 @@ class _Visitor(ast.NodeVisitor):
                 self.names.bound.setdefault(name)
 
     visit_ListComp = visit_SetComp = _comprehension  # noqa: N815
-    visit_DictComp = visit_GeneratorExp = _comprehension  # noqa: N815
+    visit_DictComp = _comprehension  # noqa: N815

@@ -91,6 +91,9 @@ def _function(
         if any(ast.unparse(d).endswith("contextmanager") for d in _decorators(node)):
             raise CannotRewriteError("a context manager", structure.span(node))
         raise GeneratorError(structure.span(node))
+    for call in _frame_readers(body, module):
+        text = f"a function that calls `{ast.unparse(call)}`"
+        raise CannotRewriteError(text, structure.span(call), "write the variables that it needs")
     block = structure.block(body)
     span = structure.span(node)
     start = Assign(span, (NameTarget(span, RESULT),), Literal(span, None))
@@ -133,6 +136,12 @@ def _function(
     ast.copy_location(made, node)
     call_trees.through_store(made, local, module, structure.outer)
     return placed_by_parents(made, Place.of(made), one_line=True)
+
+
+def _frame_readers(body: Iterable[ast.AST], module: dict[str, Any]) -> list[ast.AST]:
+    """Calls that read the variables of the function, which branches have elsewhere."""
+    own = names_of(*body).bound.keys() | module.keys()
+    return [n for s in body for n in ast.walk(s) if call_trees.reads_frame(n, own)]
 
 
 def _caught_names(body: Iterable[ast.AST]) -> dict[str, int]:

@@ -95,11 +95,16 @@ def _new_nodes(graph: fx.Graph, known: Aliases) -> list[fx.Node]:
 
 @contextmanager
 def kept_equal() -> Iterator[None]:
-    """In this context, what is written is equal for all aliases already."""
+    """In this context, what is written is equal for all aliases already.
+
+    Parameters may be written to: that the program does so by `data` or below `torch.no_grad()` was
+    checked where it did.
+    """
     known = aliases()
     before, known.paused = known.paused, True
     try:
-        yield
+        with torch.no_grad():
+            yield
     finally:
         known.paused = before
         _new_nodes(tracer().graph, known)

@@ -14,6 +14,7 @@ import torch
 
 from onnxwright.exporter.capture.lists.torch_lists import lists_of_numbers, numbers_as_keys
 from onnxwright.exporter.capture.replacements import (
+    array_memory,
     assigned_buffers,
     attention_masks,
     extremes,
@@ -207,6 +208,12 @@ _TABLES: tuple[Change, ...] = (
         make=stack_traces.user_frames,
         reason="nodes remember the lines of functions called `forward` only",
         upstream="it keeps frames named `forward`, and what these call",
+    ),
+    Change(
+        target="torch.fx.experimental.proxy_tensor.PythonKeyTracer.create_proxy",
+        make=array_memory.values_kept,
+        reason="a constant of an array has what the program writes to the array afterwards",
+        upstream="`torch.tensor(array)` is traced as a copy of a constant with the array's memory",
     ),
 )
 _NON_STRICT: tuple[Change, ...] = (

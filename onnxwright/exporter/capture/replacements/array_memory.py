@@ -1,0 +1,144 @@
+"""Tensors of a program that have the memory of an array of numpy, or of bytes.
+
+PyTorch keeps such a constant by reference: what the program writes to the array afterwards would
+change what it had read before.  A constant has the values of the moment in which it is read; what
+no constant can be, a tensor that is read after its array was written, is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx.experimental.proxy_tensor import PythonKeyTracer
+
+from onnxwright.exporter.capture.control.errors import ArrayMemoryError
+from onnxwright.exporter.capture.graphs.functional import viewed, written_arguments
+from onnxwright.exporter.capture.graphs.memory import memory_of
+from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.torch_internals import FakeTensor, modes_disabled
+
+
+def values_kept(changes: Changes, model: Any) -> None:
+    """Constants that have the memory of an array have the values of when they are read."""
+    arrays, create = _Arrays(model), PythonKeyTracer.create_proxy
+
+    def create_proxy(
+        tracer: Any, kind: str, target: Any, args: Any, kwargs: Any, *more: Any, **named: Any
+    ) -> Any:
+        given = [*_tensors(args), *_tensors(kwargs)]
+        if arrays.memories or arrays.homes:
+            arrays.check_read(given)
+        of_arrays = [t for t in given if arrays.has(t)]
+        if not of_arrays:
+            made = create(tracer, kind, target, args, kwargs, *more, **named)
+            if arrays.memories:
+                arrays.check_written(made.node, [])
+            return made
+        args, kwargs = arrays.copied(args), arrays.copied(kwargs)
+        made = create(tracer, kind, target, args, kwargs, *more, **named)
+        arrays.check_written(made.node, of_arrays)
+        arrays.homes[made.node] = of_arrays[0]
+        return made
+
+    changes.attribute(PythonKeyTracer, "create_proxy", create_proxy)
+
+
+class _Arrays:
+    """The tensors of one try that have the memory of arrays.
+
+    Args:
+        model: whose parameters and buffers are inputs of the program, whatever memory they have.
+
+    Fields:
+        values: identity of such a tensor -> it, and a copy of what it had when it was read last.
+        homes: the nodes that read one -> the tensor.
+        memories: what identifies the memory of a tensor of the trace -> the tensor of the array
+            that it would be a view of.
+    """
+
+    def __init__(self, model: Any) -> None:
+        held = (*model.parameters(), *model.buffers()) if isinstance(model, torch.nn.Module) else ()
+        self._of_the_model = set(map(_array_memory, held))
+        self.values: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.homes: dict[fx.Node, torch.Tensor] = {}
+        self.memories: dict[int, torch.Tensor] = {}
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is a tensor of the memory of an array, and no buffer of the model."""
+        memory = _array_memory(value)
+        return memory is not None and memory not in self._of_the_model
+
+    def copied(self, value: Any) -> Any:
+        """Arguments with copies in the place of tensors of arrays."""
+        if self.has(value):
+            return self.value(value)
+        if isinstance(value, dict):
+            return {key: self.copied(v) for key, v in value.items()}
+        return type(value)(map(self.copied, value)) if type(value) in (list, tuple) else value
+
+    def value(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy of a tensor, the same one as long as nobody writes to the array."""
+        known = self.values.get(id(tensor))
+        if known is None or not _is_equal(*known):
+            with modes_disabled():
+                known = self.values[id(tensor)] = tensor, tensor.clone()
+        return known[1]
+
+    def check_read(self, given: list[Any]) -> None:
+        """Refuse to read a tensor of the trace whose array was written since.
+
+        Raises:
+            ArrayMemoryError: it was.
+        """
+        for proxy in given:
+            node = proxy.node if isinstance(proxy, fx.Proxy) else None
+            if node in self.homes and _is_view(node):
+                self.memories[memory_of(node)] = self.homes[node]
+            home = self.memories.get(memory_of(node)) if node is not None else None
+            if home is not None and not _is_equal(*self.values[id(home)]):
+                raise ArrayMemoryError("reads a tensor whose array was written since")
+
+    def check_written(self, node: fx.Node, of_arrays: list[torch.Tensor]) -> None:
+        """Refuse an operator that writes to the memory of an array.
+
+        Raises:
+            ArrayMemoryError: it does.
+        """
+        for written in written_arguments(node):
+            if memory_of(written) in self.memories or (of_arrays and written.op == "get_attr"):
+                raise ArrayMemoryError("writes to a tensor of an array")
+
+
+def _array_memory(value: Any) -> int | None:
+    """The memory of a tensor that PyTorch did not make itself; None for that of other tensors."""
+    if not isinstance(value, torch.Tensor) or isinstance(value, FakeTensor):
+        return None
+    if value.layout is not torch.strided or value.device.type != "cpu":
+        return None
+    try:
+        storage = value.untyped_storage()
+        return None if storage.resizable() else int(storage.data_ptr())
+    except (NotImplementedError, RuntimeError):  # of torch.func, of a subclass that wraps others
+        return None
+
+
+def _is_view(node: fx.Node) -> bool:
+    is_lifted = node.target is torch.ops.aten.lift_fresh_copy.default
+    return is_lifted or viewed(node) is not None
+
+
+def _is_equal(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether tensors have the same bytes."""
+    with modes_disabled():
+        first, second = (t.contiguous().reshape(-1).view(torch.uint8) for t in (one, two))
+        return bool(torch.equal(first, second))
+
+
+def _tensors(value: Any) -> list[Any]:
+    """The tensors and proxies among arguments, which may be in lists."""
+    if isinstance(value, (torch.Tensor, fx.Proxy)):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value
+    return [t for v in items for t in _tensors(v)] if isinstance(value, (list, tuple, dict)) else []
