@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from onnxwright.model_tools import extract as extract
     from onnxwright.model_tools import initializers_to_inputs as initializers_to_inputs
     from onnxwright.model_tools import inputs_to_initializers as inputs_to_initializers
+    from onnxwright.model_tools import remove_metadata as remove_metadata
     from onnxwright.model_tools import rename as rename
     from onnxwright.model_tools import set_initializer as set_initializer
     from onnxwright.model_tools import set_shapes as set_shapes
@@ -175,6 +176,7 @@ _HOMES = {
     "extract": "onnxwright.model_tools",
     "initializers_to_inputs": "onnxwright.model_tools",
     "inputs_to_initializers": "onnxwright.model_tools",
+    "remove_metadata": "onnxwright.model_tools",
     "rename": "onnxwright.model_tools",
     "set_initializer": "onnxwright.model_tools",
     "set_shapes": "onnxwright.model_tools",

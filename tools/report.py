@@ -46,7 +46,6 @@ ALLOWED_TABLES: dict[tuple[str, str], str] = {
         "ir/validation/nodes.py",
         "_EXTRA",
     ): "inputs and outputs that a body has beside those of its node",
-    ("optimizer/transpose_moves.py", "_REDUCTIONS"): "operators that the pass moves",
     ("optimizer/transpose_moves.py", "_PLANNERS"): "how the pass moves each operator",
     ("optimizer/library/transposing.py", "BETWEEN_BOTH"): "operators that rules are made for",
     ("optimizer/library/transposing.py", "WITH_CONSTANT"): "operators that rules are made for",

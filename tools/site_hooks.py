@@ -34,7 +34,7 @@ REFERENCE: dict[str, tuple[str, tuple[str, ...]]] = {
          "Const", "Attr", "Attrs", "fold_constants", "inline", "remove_unused", "replace_functions",
          "quantize_weights", "to_half",
          "convert_version", "extract", "compose", "set_shapes", "rename", "set_initializer",
-         "initializers_to_inputs", "inputs_to_initializers"),
+         "initializers_to_inputs", "inputs_to_initializers", "remove_metadata"),
     ),
     "reading": (
         "Reading and comparing models",

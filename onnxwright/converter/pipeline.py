@@ -188,12 +188,12 @@ def _chains(block: hir.Block, local: frozenset[str]) -> _Chains:
     return found
 
 
-def _add_chains(node: Any, local: frozenset[str], found: _Chains) -> None:
+def _add_chains(node: Any, local: frozenset[str], chains: _Chains) -> None:
     if isinstance(node, hir.LocalFunction):
         own = {p.name for p in node.params} | set(bound_in(node.body))
         for p in node.params:
             if p.default is not None:
-                _add_chains(p.default, local, found)
+                _add_chains(p.default, local, chains)
         local |= own
     elif isinstance(node, hir.Comprehension):
         local |= {n for clause in node.clauses for n in target_names(clause.target)}
@@ -202,12 +202,12 @@ def _add_chains(node: Any, local: frozenset[str], found: _Chains) -> None:
         while isinstance(root, hir.Attribute):
             root = root.value
         if not (isinstance(root, hir.Name) and root.id in local):
-            found.append(node)
+            chains.append(node)
     for child in hir.children(node):
         if type(child) is not hir.Name:
-            _add_chains(child, local, found)
+            _add_chains(child, local, chains)
         elif child.id not in local:
-            found.append(child)
+            chains.append(child)
 
 
 def _rebound(front: Front, function: FunctionType) -> Any:

@@ -42,11 +42,11 @@ def type_proto(kind: OnnxType | None) -> onnx.TypeProto:
         if kind.shape is not None:
             tensor.shape.SetInParent()
             for dim in kind.shape:
-                made = tensor.shape.dim.add()
+                entry = tensor.shape.dim.add()
                 if isinstance(dim, int):
-                    made.dim_value = dim
+                    entry.dim_value = dim
                 elif isinstance(dim, str):
-                    made.dim_param = dim
+                    entry.dim_param = dim
     elif isinstance(kind, SequenceType):
         proto.sequence_type.elem_type.CopyFrom(type_proto(kind.elem))
     elif isinstance(kind, OptionalType):
@@ -104,9 +104,9 @@ def set_type(value: ir.Value, kind: OnnxType | None, *, shares: bool = False) ->
     inner: Any = kind
     while isinstance(inner, (SequenceType, OptionalType)):
         inner = inner.elem
-    made: Any = OtherType(kind) if isinstance(inner, MapType) else _ir_type(kind)
-    if made is not None:
-        value.type = made
+    ir_type: Any = OtherType(kind) if isinstance(inner, MapType) else _ir_type(kind)
+    if ir_type is not None:
+        value.type = ir_type
     if isinstance(inner, (TensorType, SparseTensorType)) and inner.shape is not None:
         value.shape = _ir_shape(inner.shape)
 
@@ -284,14 +284,14 @@ def attribute(name: str, value: object, kind: AttrKind | None = None) -> ir.Attr
     if isinstance(value, ir.Attr):
         return value
     if isinstance(value, onnx.AttributeProto):
-        found: Any = ir.from_proto(value)
-        return found  # type: ignore[no-any-return]
+        converted: Any = ir.from_proto(value)
+        return converted  # type: ignore[no-any-return]
     if kind is None:
         kind = guess_kind(value)
     if kind is None:
         raise TypeError(f"no ONNX attribute can hold a value of type {type(value).__name__}")
-    made = attribute_type(kind)
-    return ir.Attr(name, made, _attribute_value(value, made))
+    type_code = attribute_type(kind)
+    return ir.Attr(name, type_code, _attribute_value(value, type_code))
 
 
 def _attribute_value(value: Any, kind: ir.AttributeType) -> Any:

@@ -217,9 +217,9 @@ class Recorder(KnownValues):
         scope = self.scope
         final = self.own_outputs(outputs)
         self.scopes.pop()
-        for value, given in zip(final, outputs, strict=True):
+        for value, body_value in zip(final, outputs, strict=True):
             # The shape of a scan output without iterations is what the body says of it.
-            set_type(value, self.stated.pop(given, None))
+            set_type(value, self.stated.pop(body_value, None))
         self.remove_dead(scope.nodes, final)
         name_nodes(scope.nodes)
         graph = ir.Graph(scope.inputs, final, nodes=scope.nodes, name=self._node_names.unique(name))
@@ -308,9 +308,9 @@ class Recorder(KnownValues):
         self, array: Any, kind: OnnxType | None, hint: str, *, outermost: bool
     ) -> ir.Value:
         """A value that a graph holds from the start; the same array gives the same value."""
-        found = self.declared.get(id(array))
-        if found is not None:
-            return found[1]
+        declared = self.declared.get(id(array))
+        if declared is not None:
+            return declared[1]
         scope = self.scopes[0] if outermost or not self.exact else self.scope
         value = typed_value(self.names.unique(array.onnx_name or hint), kind)
         if self.exact and outermost:
@@ -349,11 +349,11 @@ class Recorder(KnownValues):
             base = self.name_prefix + base
         self.last_origin = origin or self.last_origin
         scope = self.scopes[-1]
-        made: list[ir.Value] = []
+        values: list[ir.Value] = []
         for kind in types if types is not None else [None] * outputs:
             name = self.names.unique(base)
             value = typed_value(name, kind, shares=shares_types)
-            made.append(value)
+            values.append(value)
             scope.made[value] = None
             self.holders[name] = value
             self.types[value] = kind
@@ -363,7 +363,7 @@ class Recorder(KnownValues):
             inputs,
             attributes,
             overload=overload,
-            outputs=made,
+            outputs=values,
             version=version,
             metadata_props={ORIGIN: origin} if origin and not self.exact else None,
         )

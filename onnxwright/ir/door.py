@@ -106,16 +106,16 @@ def returned(
     return made
 
 
-def _as_proto(made: ir.Model, given: Any) -> onnx.ModelProto:
+def _as_proto(model: ir.Model, given: Any) -> onnx.ModelProto:
     """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
-    initializers = made.graph.initializers.items()
+    initializers = model.graph.initializers.items()
     untyped = {name for name, value in initializers if value.const_value is not None}
     if isinstance(given, onnx.ModelProto):
         untyped.difference_update([v.name for v in given.graph.value_info])
     try:
-        proto = model_to_proto(made, untyped=untyped)
+        proto = model_to_proto(model, untyped=untyped)
     except (TypeError, ValueError, AttributeError, ir.serde.SerdeError):
-        proto = to_proto(made)  # which says what cannot be written
+        proto = to_proto(model)  # which says what cannot be written
         drop_infos(proto.graph, untyped)
     return proto
 

@@ -103,18 +103,18 @@ def infer_call(
 def _by_rule(call: OpCall, rule: InferRule) -> list[OnnxType | None]:
     """What a rule says, if the element types are allowed."""
     dtypes = _dtypes(call)
-    made = rule(call)
-    if type(made) is list:
-        return made
-    assert isinstance(made, tuple)
+    result = rule(call)
+    if type(result) is list:
+        return result
+    assert isinstance(result, tuple)
     if call.name == "Cast":
         to = call.attr("to")
         if type(to) is not int or to not in _ELEMENTS:
             raise UnknownError
-        return [TensorType(DType(to), made)]
+        return [TensorType(DType(to), result)]
     if call.count != 1 or dtypes is None:
         raise UnknownError
-    return [tensor_type(dtypes, made)]
+    return [tensor_type(dtypes, result)]
 
 
 class _Plan:
@@ -147,24 +147,24 @@ def _dtypes(call: OpCall) -> DType | None:
     Raises:
         UnknownError: an input has a type that the schema does not allow, or no known type.
     """
-    found = _PLANS.get(id(call.signature))
-    if found is None:
+    held = _PLANS.get(id(call.signature))
+    if held is None:
         # The signature is kept with its plan, so that no other one gets its id.
-        found = _PLANS[id(call.signature)] = (call.signature, _Plan(call.signature))
-    plan = found[1]
-    given: list[DType | None] = []
+        held = _PLANS[id(call.signature)] = (call.signature, _Plan(call.signature))
+    plan = held[1]
+    dtypes: list[DType | None] = []
     for kind, present in zip(call.types, call.present):
         if not present:
-            given.append(None)
+            dtypes.append(None)
         elif type(kind) is TensorType and kind.dtype is not None:
-            given.append(kind.dtype)
+            dtypes.append(kind.dtype)
         else:
             raise UnknownError
-    key = tuple(given)
+    key = tuple(dtypes)
     result: DType | None = plan.results.get(key, _UNSEEN)
     if result is _UNSEEN:
-        result = _first_output(plan, given)
-        if len(given) <= _MOST_INPUTS:
+        result = _first_output(plan, dtypes)
+        if len(dtypes) <= _MOST_INPUTS:
             plan.results[key] = result
     return result
 
@@ -174,10 +174,10 @@ _MOST_INPUTS = 4
 _UNSEEN: Any = object()
 
 
-def _first_output(plan: _Plan, given: list[DType | None]) -> DType | None:
+def _first_output(plan: _Plan, dtypes: list[DType | None]) -> DType | None:
     last = len(plan.allowed) - 1
     seen: dict[str, DType] = {}
-    for n, dtype in enumerate(given):
+    for n, dtype in enumerate(dtypes):
         if dtype is None:
             continue
         place = min(last, n)
@@ -257,9 +257,9 @@ def _ask_onnx(
     if answer is None:
         if len(_ANSWERS) >= _MOST_ANSWERS:
             _ANSWERS.clear()
-        found = _ask_anew(call, inputs, attributes, opset_version, arrays)
+        types_of_outputs = _ask_anew(call, inputs, attributes, opset_version, arrays)
         # The signature is kept with the answer, so that no other one gets its id.
-        answer = _ANSWERS[key] = (call.signature, tuple(found))
+        answer = _ANSWERS[key] = (call.signature, tuple(types_of_outputs))
     return list(answer[1])
 
 
@@ -309,14 +309,14 @@ def _ask_anew(
     for attr in attributes:
         if not attr.is_ref():
             proto.attribute.append(ir.to_proto(attr))
-    found = shape_inference.infer_node_outputs(
+    inferred = shape_inference.infer_node_outputs(
         signature.schema,
         proto,
         types,
         data or None,
         opset_imports=[onnx.helper.make_opsetid(signature.domain, opset_version)],
     )
-    kinds = (found.get(f"o{n}") for n in range(call.count))
+    kinds = (inferred.get(f"o{n}") for n in range(call.count))
     return [None if kind is None else from_type_proto(kind) for kind in kinds]
 
 

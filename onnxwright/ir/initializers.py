@@ -26,13 +26,13 @@ def tensor_proto(array: Any, name: str) -> onnx.TensorProto:
     """
     external = array.external if isinstance(array, Initializer) else None
     if external is not None:
-        made = _external(external)
+        proto = _external(external)
     else:
-        made = ir.serde.serialize_tensor(tensor(np.asarray(array), name))
-    made.name = name
+        proto = ir.serde.serialize_tensor(tensor(np.asarray(array), name))
+    proto.name = name
     if isinstance(array, Initializer) and array.doc_string:
-        made.doc_string = array.doc_string
-    return made
+        proto.doc_string = array.doc_string
+    return proto
 
 
 def _external(external: External) -> onnx.TensorProto:

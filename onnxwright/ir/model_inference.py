@@ -94,17 +94,21 @@ def _hide(model: onnx.ModelProto, invalid: set[int]) -> None:
             owner.opset_import.add(domain=domain, version=1)
 
 
-def _show(made: onnx.GraphProto, found: onnx.GraphProto, around: frozenset[str]) -> bool:
+def _show(
+    graph_to_show: onnx.GraphProto, inferred_graph: onnx.GraphProto, around: frozenset[str]
+) -> bool:
     """Give nodes whose inputs have types now their domains again; whether there was one."""
-    infos = (*found.input, *found.value_info, *found.output)
+    infos = (*inferred_graph.input, *inferred_graph.value_info, *inferred_graph.output)
     typed = {i.name for i in infos if i.type.WhichOneof("value") is not None}
-    typed |= {tensor.name for tensor in found.initializer}
-    typed |= {tensor.values.name for tensor in found.sparse_initializer}
+    typed |= {tensor.name for tensor in inferred_graph.initializer}
+    typed |= {tensor.values.name for tensor in inferred_graph.sparse_initializer}
     # A value of this graph without a type hides one of the graph around it.
-    inside = {i.name for i in found.input} | {name for n in found.node for name in n.output}
+    inside = {i.name for i in inferred_graph.input} | {
+        name for n in inferred_graph.node for name in n.output
+    }
     shown = typed | (around - inside)
     changed = False
-    for node, inferred in zip(made.node, found.node, strict=True):
+    for node, inferred in zip(graph_to_show.node, inferred_graph.node, strict=True):
         hidden = node.domain.startswith(_HIDDEN) and not node.domain.startswith(_INVALID)
         if hidden and node.input and shown.issuperset(node.input):
             node.domain = node.domain.removeprefix(_HIDDEN)

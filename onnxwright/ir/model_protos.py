@@ -152,11 +152,11 @@ def located_proto(model: Any, *, light: bool = False) -> tuple[Any, Path | None]
     try:
         for value in inner:
             value.const_value = replace(value)
-        made = with_initializers(model, replace) if light or len(bases) > 1 else _to_proto(model)
+        proto = with_initializers(model, replace) if light or len(bases) > 1 else _to_proto(model)
     finally:
         for value, tensor in kept:
             value.const_value = tensor
-    return made, None if folder is None else Path(folder)
+    return proto, None if folder is None else Path(folder)
 
 
 def named_weights(model: Any) -> dict[str, Any]:

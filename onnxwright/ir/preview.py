@@ -17,9 +17,9 @@ FEW = 8  # elements of a tensor that are written out
 def from_type(proto: onnx.TypeProto) -> OnnxType | None:
     """The type a TypeProto describes; None where it says nothing, or nonsense."""
     try:
-        found = from_type_proto(proto)
-        if found is None or str(found).isprintable():
-            return found
+        kind = from_type_proto(proto)
+        if kind is None or str(kind).isprintable():
+            return kind
         copy = onnx.TypeProto()
         copy.CopyFrom(proto)
         _clean_dims(copy)

@@ -155,14 +155,14 @@ class _Reader:
     def _type(self, proto: onnx.TypeProto) -> tuple[Any, ir.Shape | None]:
         """A type of onnx_ir, an object of its own, and a shape, one for all that are equal."""
         key = proto.SerializeToString(deterministic=True)
-        known = self._types.get(key)
-        if known is None:
+        parts = self._types.get(key)
+        if parts is None:
             shape = ir.serde.deserialize_type_proto_for_shape(proto)
             kind = ir.serde.deserialize_type_proto_for_type(proto)
             if type(kind) is not ir.TensorType:
                 return kind, shape
-            known = self._types[key] = (shape, kind.dtype, kind.denotation)
-        shape, dtype, denotation = known
+            parts = self._types[key] = (shape, kind.dtype, kind.denotation)
+        shape, dtype, denotation = parts
         return ir.TensorType(dtype, denotation=denotation), shape
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ class _Reader:
             return ir.serde.deserialize_attribute(proto)
         doc_string = _field(proto, "doc_string")
         if kind in _PLAIN:
-            known, field = _PLAIN[kind]
-            return ir.Attr(proto.name, known, getattr(proto, field), doc_string=doc_string)
+            type_code, field = _PLAIN[kind]
+            return ir.Attr(proto.name, type_code, getattr(proto, field), doc_string=doc_string)
         if kind == _A.GRAPH:
             return ir.AttrGraph(proto.name, self.graph(proto.g, scopes), doc_string=doc_string)
         if kind == _A.GRAPHS:

@@ -70,10 +70,10 @@ def save(
         name = external_data if isinstance(external_data, str) else None
         _save_beside(model, target, name, everything=bool(external_data), still_read=still_read)
         return target
-    made = in_form(as_proto(model), form)
+    written = in_form(as_proto(model), form)
     read = [value.const_value for value in held_tensors(model)] if still_read else []
     with Save(target) as files:
-        files.commit(made, keep=data_of(read))
+        files.commit(written, keep=data_of(read))
     return target
 
 
@@ -175,11 +175,11 @@ def as_proto(model: ir.Model, folder: str | PathLike[str] | None = None) -> onnx
                 place is None or _is_elsewhere(tensor, place)
             ):
                 value.const_value = ir.Tensor(read_tensor(tensor), tensor.dtype, name=tensor.name)
-        made: onnx.ModelProto = to_proto(model)
+        proto: onnx.ModelProto = to_proto(model)
     finally:
         for value, tensor in kept:
             value.const_value = tensor
-    return made
+    return proto
 
 
 def _is_elsewhere(tensor: Any, folder: str) -> bool:

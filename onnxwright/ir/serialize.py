@@ -266,10 +266,10 @@ def fill_body(
         elif tensor is not None:
             tensor.name = value.name
             fill_tensor(proto.initializer.add(), tensor)
-    made, shown = proto.node, set(outputs)
+    node_protos, shown = proto.node, set(outputs)
     types: _Types = {}
     for node in nodes:
-        for value in _node(made, node):
+        for value in _node(node_protos, node):
             if value not in shown:
                 _value_inside(proto, value, types)
     for value in outputs:
@@ -279,11 +279,11 @@ def fill_body(
 
 def _node(nodes: Any, node: ir.Node) -> Sequence[ir.Value]:
     """Add a node and give its outputs; those without a name at the end are left out."""
-    made = node.outputs
+    values = node.outputs
     if getattr(node, "device_configurations", ()):
         nodes.append(ir.to_proto(node))
-        return made
-    outputs = [value.name for value in made]
+        return values
+    outputs = [value.name for value in values]
     while outputs and not outputs[-1]:
         outputs.pop()
     proto = nodes.add(
@@ -304,7 +304,7 @@ def _node(nodes: Any, node: ir.Node) -> Sequence[ir.Value]:
         add_metadata(proto, props_of(node))
     for attr in node.attributes.data.values():
         _attribute(proto.attribute, attr)
-    return made
+    return values
 
 
 def _attribute(attributes: Any, attr: ir.Attr) -> None:
@@ -363,8 +363,8 @@ def _value_inside(proto: onnx.GraphProto, value: ir.Value, types: _Types | None 
                 types[key] = (proto.value_info[-1].type, shape)
             return
     _quantization(proto, value)
-    known = value.type is not None or value.shape is not None or value.doc_string
-    if (known or props_of(value)) and value.name:
+    described = value.type is not None or value.shape is not None or value.doc_string
+    if (described or props_of(value)) and value.name:
         _value(proto.value_info, value)
 
 
@@ -408,8 +408,8 @@ def _denotations(proto: onnx.TypeProto, shape: Any, rank: int) -> None:
 @lru_cache(maxsize=4096)
 def _tensor_type_proto(elem_type: int, dims: tuple[Any, ...] | None) -> onnx.TypeProto:
     """The type of a tensor as protobuf; few of those of a model differ."""
-    made = onnx.TypeProto()
-    tensor = made.tensor_type
+    proto = onnx.TypeProto()
+    tensor = proto.tensor_type
     tensor.elem_type = elem_type
     if dims is not None:
         tensor.shape.SetInParent()  # a shape without dimensions is there all the same
@@ -420,4 +420,4 @@ def _tensor_type_proto(elem_type: int, dims: tuple[Any, ...] | None) -> onnx.Typ
             tensor.shape.dim.add()
         else:
             tensor.shape.dim.add(dim_param=str(dim))
-    return made
+    return proto

@@ -64,24 +64,24 @@ def _words_of(error: BaseException) -> str:
     return clean(" ".join(str(words).split()) or type(error).__name__)[:_SHOWN]
 
 
-def _difference(made: Any, read: Any, where: str) -> str | None:
+def _difference(written: Any, read: Any, where: str) -> str | None:
     """The first part of a message that is not the same bit by bit in another one; None: no part."""
-    where = _named(made, where)
-    if isinstance(made, onnx.TensorProto) and not made.external_data:
-        return None if _data(made) == _data(read) else where
-    for field in made.DESCRIPTOR.fields:
-        if field.name in _WORDS and not isinstance(made, onnx.ModelProto):
+    where = _named(written, where)
+    if isinstance(written, onnx.TensorProto) and not written.external_data:
+        return None if _data(written) == _data(read) else where
+    for field in written.DESCRIPTOR.fields:
+        if field.name in _WORDS and not isinstance(written, onnx.ModelProto):
             continue
-        ours, theirs = _values(made, field), _values(read, field)
+        ours, theirs = _values(written, field), _values(read, field)
         if len(ours) != len(theirs):
             return f"{where} ({field.name})"
         for one, other in zip(ours, theirs, strict=True):
             if field.message_type:
-                found = _difference(one, other, where)
+                difference = _difference(one, other, where)
             else:
-                found = None if _bits(one) == _bits(other) else f"{where} ({field.name})"
-            if found is not None:
-                return found
+                difference = None if _bits(one) == _bits(other) else f"{where} ({field.name})"
+            if difference is not None:
+                return difference
     return None
 
 

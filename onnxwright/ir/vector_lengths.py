@@ -89,52 +89,54 @@ class _Lengths:
         self._nodes(graph.node, lengths)
         return [lengths.get(o.name, _NOTHING) for o in graph.output]
 
-    def _nodes(self, nodes: Sequence[onnx.NodeProto], known: dict[str, _Known]) -> None:
+    def _nodes(self, nodes: Sequence[onnx.NodeProto], values: dict[str, _Known]) -> None:
         for node in nodes:
-            made: list[_Known] = []
+            outputs: list[_Known] = []
             for body in subgraphs_of(node):
-                results = self._graph(body, known)
-                made = [_either(pair) for pair in zip_longest(made, results, fillvalue=_NOTHING)]
-            lengths = [known.get(name, _NOTHING) for name in node.input]
+                results = self._graph(body, values)
+                outputs = [
+                    _either(pair) for pair in zip_longest(outputs, results, fillvalue=_NOTHING)
+                ]
+            lengths = [values.get(name, _NOTHING) for name in node.input]
             function = self.functions.get((node.domain, node.op_type, node.overload))
             if function is not None:
-                made = self._call(function, lengths)
-            elif not made:
-                made = [_bound(node, lengths)] * len(node.output)
-            for name, value in zip(node.output, made, strict=False):
-                known[name] = value
+                outputs = self._call(function, lengths)
+            elif not outputs:
+                outputs = [_bound(node, lengths)] * len(node.output)
+            for name, value in zip(node.output, outputs, strict=False):
+                values[name] = value
                 self._count(value.length)
 
-    def _call(self, function: onnx.FunctionProto, given: list[_Known]) -> list[_Known]:
+    def _call(self, function: onnx.FunctionProto, inputs: list[_Known]) -> list[_Known]:
         """The results of a function; each call counts with all that is inside."""
-        key = (function.domain, function.name, function.overload, tuple(given))
+        key = (function.domain, function.name, function.overload, tuple(inputs))
         if key in self.called:
             results, inside = self.called[key]
             self._count(inside)
             return results
         before = self.total
-        lengths = dict(zip(function.input, given, strict=False))
+        lengths = dict(zip(function.input, inputs, strict=False))
         self._nodes(function.node, lengths)
         results = [lengths.get(name, _NOTHING) for name in function.output]
         self.called[key] = results, self.total - before
         return results
 
 
-def _bound(node: onnx.NodeProto, given: list[_Known]) -> _Known:
+def _bound(node: onnx.NodeProto, inputs: list[_Known]) -> _Known:
     kind = node.op_type
-    largest = max((g.largest for g in given), default=0)
-    length = max((g.length for g in given), default=0)
+    largest = max((g.largest for g in inputs), default=0)
+    length = max((g.length for g in inputs), default=0)
     if kind == "Constant":
         return _either([_of_attribute(a) for a in node.attribute])
     if kind == "Shape":
         return _Known(_RANK, largest)
     if kind == "Concat":
-        return _Known(sum(g.length for g in given), largest)
+        return _Known(sum(g.length for g in inputs), largest)
     if kind == "Range":
-        reach = sum(g.largest for g in given[:2])
+        reach = sum(g.largest for g in inputs[:2])
         return _Known(min(reach, _FAR), reach)
     if kind in ("Add", "Sub", "Sum"):
-        return _Known(length, min(sum(g.largest for g in given), _FAR))
+        return _Known(length, min(sum(g.largest for g in inputs), _FAR))
     if kind in ("Mul", "Pow", "ReduceProd"):
         grown = largest ** max(length, 2) if largest < 2 or length < 64 else _FAR
         return _Known(length, min(grown, _FAR))

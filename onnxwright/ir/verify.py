@@ -106,12 +106,12 @@ class _Verifier:
                 self.broken(f"the output `{value.name}` is made nowhere")
 
     def node(self, node: ir.Node, visible: set[ir.Value | None]) -> None:
-        read, made = node.inputs, node.outputs
+        read, outputs = node.inputs, node.outputs
         for value in read:
             if value not in visible:
                 assert value is not None
                 self.broken(f"`{value.name}` is read before it is made", node)
-        form = (node.domain, node.op_type, len(read), len(made))
+        form = (node.domain, node.op_type, len(read), len(outputs))
         required = self.required.get(form)
         if required is None:
             required = self.required[form] = self.checked(node)
@@ -121,7 +121,7 @@ class _Verifier:
         if node.attributes.data:
             for inner in subgraphs(node):
                 self.graph(list(inner.inputs), list(inner.outputs), inner, visible)
-        self.define(made, visible, node)
+        self.define(outputs, visible, node)
 
     def checked(self, node: ir.Node) -> tuple[str, ...]:
         """Check how many inputs and outputs a node has, and give the attributes that it needs."""

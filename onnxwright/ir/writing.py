@@ -204,8 +204,8 @@ class Save:
     def _old_data(self, keep: set[Path]) -> list[Path]:
         """Data of the model that is replaced: files named after it, which nothing else names."""
         stems = {_stem(self.target.name, len(f".{'0' * 16}.{end}")) for end in ("data", "weights")}
-        known = "|".join(map(re.escape, stems))
-        pattern = re.compile(rf"({known})\.[0-9a-f]{{16}}\.(data|weights)")
+        stem_choices = "|".join(map(re.escape, stems))
+        pattern = re.compile(rf"({stem_choices})\.[0-9a-f]{{16}}\.(data|weights)")
         stem = self.target.name.removesuffix(".onnx")
         fixed = {f"{self.target.name}.data", f"{stem}.onnx.data", f"{stem}.weights"}
         names = [entry.name for entry in os.scandir(self._folder)]

@@ -2,6 +2,7 @@
 
 from onnxwright.model_tools.composing import compose
 from onnxwright.model_tools.extracting import extract
+from onnxwright.model_tools.removing_metadata import remove_metadata
 from onnxwright.model_tools.renaming import rename
 from onnxwright.model_tools.setting_shapes import set_shapes
 from onnxwright.model_tools.weights import (
@@ -15,6 +16,7 @@ __all__ = [
     "extract",
     "initializers_to_inputs",
     "inputs_to_initializers",
+    "remove_metadata",
     "rename",
     "set_initializer",
     "set_shapes",

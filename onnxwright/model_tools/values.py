@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NoReturn
 
 import onnx_ir as ir
 
@@ -52,8 +53,23 @@ def find(values: Mapping[str, ir.Value], name: object, kind: str, graph: ir.Grap
                     kind=f"{kind} of the main graph", name=name,
                     names=f"`{name}` is a value of a body of `{node.name or node.op_type}`",
                 ))  # fmt: skip
-    near = difflib.get_close_matches(name, values, 1)
-    some = ", ".join(f"`{n}`" for n in list(values)[:8])
+    fail_unknown(values, name, kind)
+
+
+def fail_unknown(names: Iterable[str], name: str, kind: str) -> NoReturn:
+    """Refuse a name that the model does not have, and show some that it has.
+
+    Args:
+        names: those that it has.
+        name: the one that was asked for.
+        kind: what it is, for the message.
+
+    Raises:
+        ModelToolError: always (OW876).
+    """
+    names = list(names)
+    near = difflib.get_close_matches(name, names, 1)
+    some = ", ".join(f"`{n}`" for n in names[:8])
     fail(messages.UnknownValue(
         kind=kind, name=name, names=f"there are {some}" if some else "there is none",
         suggestion=near[0] if near else None,
@@ -83,6 +99,16 @@ def _under_name(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
         renamed: ir.TensorProtocol = copy.copy(tensor)
         renamed.name = name
         return renamed
+    return bare_tensor(tensor, name)
+
+
+def bare_tensor(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """The same numbers under a name, without doc string and metadata; nothing is read."""
+    if isinstance(tensor, ir.ExternalTensor):
+        return ir.ExternalTensor(
+            tensor.location, tensor.offset, tensor.length, tensor.dtype,
+            shape=tensor.shape, name=name, base_dir=tensor.base_dir,
+        )  # fmt: skip
     if tensor.dtype is ir.DataType.STRING:
         texts = list(tensor.numpy().ravel())
         return ir.StringTensor(texts, shape=tensor.shape, name=name)  # type: ignore[arg-type]

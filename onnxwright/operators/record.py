@@ -118,6 +118,7 @@ class OperatorFacts:
         takes_sizes: whether an input holds sizes, which may be constants of a fixed shape.
         cheap: whether it costs at most a few additions for each element, or less.
         heavy: whether it computes many operations for each byte that it reads.
+        reduces: whether it reduces the axes that `axes` names; `keepdims` keeps them with length 1.
         droppable_outputs: whether its last outputs may be left out without a change to the others.
         has_bodies: whether it runs graphs that are its attributes.
         training: what depends on a training mode; empty for most.
@@ -153,6 +154,7 @@ class OperatorFacts:
     takes_sizes: bool = False
     cheap: bool = False
     heavy: bool = False
+    reduces: bool = False
     droppable_outputs: bool = False
     has_bodies: bool = False
     training: str = ""

@@ -95,7 +95,7 @@ def _fold_reduce(function: Callable[..., Any]) -> FoldRule:
     return rule
 
 
-_reduces = partial(OperatorFacts, infer=_reduce_shape, flops=per_input(1))
+_reduces = partial(OperatorFacts, reduces=True, infer=_reduce_shape, flops=per_input(1))
 
 FACTS = (
     OperatorFacts("ArgMax", exact_on_integers=True, infer=_arg_shape, flops=per_input(1)),
@@ -104,10 +104,10 @@ FACTS = (
     OperatorFacts(
         "CumSum", modular=True, exact_on_integers=True, infer=first_input, flops=per_input(1)
     ),
-    OperatorFacts("ReduceL1", modular=True, infer=_reduce_shape, flops=per_input(2)),
-    OperatorFacts("ReduceL2", infer=_reduce_shape, folding=ALWAYS, flops=per_input(2)),
-    OperatorFacts("ReduceLogSum", infer=_reduce_shape, flops=per_input(2)),
-    OperatorFacts("ReduceLogSumExp", infer=_reduce_shape, flops=per_input(2)),
+    _reduces("ReduceL1", modular=True, flops=per_input(2)),
+    _reduces("ReduceL2", folding=ALWAYS, flops=per_input(2)),
+    _reduces("ReduceLogSum", flops=per_input(2)),
+    _reduces("ReduceLogSumExp", flops=per_input(2)),
     _reduces(
         "ReduceMax",
         exact_on_integers=True,
@@ -133,7 +133,7 @@ FACTS = (
         folding=ALWAYS,
         fold=_fold_reduce(np.sum),
     ),
-    OperatorFacts("ReduceSumSquare", modular=True, infer=_reduce_shape, flops=per_input(2)),
+    _reduces("ReduceSumSquare", modular=True, flops=per_input(2)),
     OperatorFacts("TopK", exact_on_integers=True, infer=_top_k_types),
     OperatorFacts("Unique", copies=True, droppable_outputs=True),
 )

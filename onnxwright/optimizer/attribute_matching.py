@@ -13,12 +13,12 @@ from onnxwright.optimizer.pattern_nodes import PatternNode
 
 
 def attribute_as_input(
-    wanted: PatternNode, n: int, node: ir.Node, signature: OpSignature | None
+    pattern_node: PatternNode, n: int, node: ir.Node, signature: OpSignature | None
 ) -> ir.Value | None:
     """What a newer version takes as input `n`, where this one has it as an attribute."""
     if signature is None:
         return None
-    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+    newest = registry.signature("", pattern_node.op_type, onnx.defs.onnx_opset_version())
     if newest is None or n >= len(newest.inputs):
         return None
     name = newest.inputs[n].name

@@ -73,15 +73,15 @@ def selected(
         The rules in the order in which they are tried, the names of the passes, and the scope, in
         which rules that the caller names may do what they are not used for otherwise.
     """
-    known = library_rules()
-    left_out = {_name("skip", name, (*known, *PASSES)) for name in listed(skip)}
+    by_name = library_rules()
+    left_out = {_name("skip", name, (*by_name, *PASSES)) for name in listed(skip)}
     further = checked_rules(rules)
     asked = further
-    chosen, passes = list(known.values()), frozenset(PASSES)
+    chosen, passes = list(by_name.values()), frozenset(PASSES)
     if only is not None:
-        given = listed(only)
-        passes = frozenset(one for one in given if one in PASSES)
-        chosen = [_rule(one, known, "only") for one in given if one not in passes]
+        asked_for = listed(only)
+        passes = frozenset(one for one in asked_for if one in PASSES)
+        chosen = [_rule(one, by_name, "only") for one in asked_for if one not in passes]
         asked = [*further, *chosen]
     used = [*further, *(r for r in chosen if r.name not in left_out)]
     scope = replace(scope, asked=frozenset(asked))
@@ -118,32 +118,32 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     return given
 
 
-def _name(option: str, given: str, known: Sequence[str]) -> str:
+def _name(option: str, asked: str, names: Sequence[str]) -> str:
     """The name of a rule or pass that an option has, if there is one; near names if not (OW853)."""
-    if given not in known:
-        text = str(given)
-        near = difflib.get_close_matches(text, known, 3)
-        near = near or [name for name in known if text and text.lower() in name][:3]
+    if asked not in names:
+        text = str(asked)
+        near = difflib.get_close_matches(text, names, 3)
+        near = near or [name for name in names if text and text.lower() in name][:3]
         fail(messages.BadOptimizerOption(
-            name=option, value=repr(given),
+            name=option, value=repr(asked),
             expected="the name of a rule or pass; `ow.library_rules()` and `onnxwright rules` list "
             "them",
             suggestion=" or ".join(f"`{n}`" for n in near) or None
         ))  # fmt: skip
-    return given
+    return asked
 
 
-def _rule(given: Any, known: Mapping[str, Rule], option: str) -> Rule:
-    if isinstance(given, str):
-        names = tuple(known) if option == "rules" else (*known, *PASSES)
-        given = known[_name(option, given, names)]
-    if not isinstance(given, Rule):
+def _rule(chosen: Any, rules: Mapping[str, Rule], option: str) -> Rule:
+    if isinstance(chosen, str):
+        names = tuple(rules) if option == "rules" else (*rules, *PASSES)
+        chosen = rules[_name(option, chosen, names)]
+    if not isinstance(chosen, Rule):
         fail(messages.BadOptimizerOption(
-            name=option, value=f"an object of type {type(given).__name__}",
+            name=option, value=f"an object of type {type(chosen).__name__}",
             expected="rules made with `ow.rule`, or names of rules of the library"
         ))  # fmt: skip
-    given.check()
-    return given
+    chosen.check()
+    return chosen
 
 
 def listed(given: Any) -> list[Any]:

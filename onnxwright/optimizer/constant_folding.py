@@ -91,9 +91,9 @@ def _is_frozen(
             continue
         if not is_fixed(value) or value.name in fixed:
             return False
-    known = facts(node.op_type, node.domain)
-    is_number = numbers and known.elementwise and known.folding is not NEVER and _is_number(node)
-    if known.folding is not ALWAYS and not is_number:
+    record = facts(node.op_type, node.domain)
+    is_number = numbers and record.elementwise and record.folding is not NEVER and _is_number(node)
+    if record.folding is not ALWAYS and not is_number:
         return False
     if not any(node.inputs):
         return False
@@ -171,23 +171,23 @@ def _groups(nodes: list[ir.Node]) -> list[list[ir.Node]]:
                 other = readers.setdefault(value, node)
             if other in parent:
                 parent[root(node)] = root(other)
-    found: dict[ir.Node, list[ir.Node]] = {}
+    groups: dict[ir.Node, list[ir.Node]] = {}
     for node in nodes:
-        found.setdefault(root(node), []).append(node)
-    return list(found.values())
+        groups.setdefault(root(node), []).append(node)
+    return list(groups.values())
 
 
 def _results(group: Sequence[ir.Node]) -> list[ir.Value] | None:
     """The values of a group that others read; None where one is a result of the model."""
     inside = set(group)
-    found = []
+    results = []
     for node in group:
         for value in node.outputs:
             if value.is_graph_output():
                 return None
             if any(use.node not in inside for use in value.uses()):
-                found.append(value)
-    return found
+                results.append(value)
+    return results
 
 
 def _is_worth_it(group: Sequence[ir.Node], results: Sequence[ir.Value], limit: int) -> bool:
@@ -215,9 +215,9 @@ def _replace(
     read = list({v: None for node in group for v in node.inputs if v is not None})
     for value in results:
         cone, inputs = _cone(value, set(group))
-        made = _made(value, cone, inputs, version)
+        tensor = _made(value, cone, inputs, version)
         first = max(inputs, key=_importance)
-        new = names.add(f"{first.name}.folded", made, described=bool(first.metadata_props))
+        new = names.add(f"{first.name}.folded", tensor, described=bool(first.metadata_props))
         ir.convenience.replace_all_uses_with(value, new)
     for node in reversed(group):
         assert node.graph is not None

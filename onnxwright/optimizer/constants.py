@@ -73,12 +73,12 @@ def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     return made
 
 
-def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> bool:
+def holds(value: ir.Value | None, expected: Any, rtol: float | None = None) -> bool:
     """Whether a value is a constant of given numbers, within the rounding of its type.
 
     Args:
         value: a value of a finished graph.
-        wanted: a number, or a list of numbers.
+        expected: a number, or a list of numbers.
         rtol: how far a number may be off, as a part of it; by default the rounding of its type.
 
     Returns:
@@ -87,15 +87,15 @@ def holds(value: ir.Value | None, wanted: Any, rtol: float | None = None) -> boo
     tensor = tensor_of(value)
     if tensor is None:
         return False
-    one = isinstance(wanted, (int, float))
+    one = isinstance(expected, (int, float))
     if one and any(d != 1 for d in tensor.shape):  # most constants are settled here, unread
         return False
     array = small_array(value)
     if array is None:
         return False
     if one:
-        return _is_number(array, wanted, _tolerance(tensor, rtol))
-    target = np.asarray(wanted)
+        return _is_number(array, expected, _tolerance(tensor, rtol))
+    target = np.asarray(expected)
     if target.ndim == 0:
         if array.size != 1:
             return False

@@ -30,14 +30,14 @@ def multiply_dequantized(model: ir.Model) -> None:
         if node.domain or node.op_type not in ("MatMul", "Gemm") or len(node.inputs) < 2:
             continue
         matrix, turned = _matrix(node)
-        made = None if matrix is None else matrix.producer()
-        if made is None or not _is_of_weight(made) or _is_of_integers(node):
+        dequantize = None if matrix is None else matrix.producer()
+        if dequantize is None or not _is_of_weight(dequantize) or _is_of_integers(node):
             continue
         names = names or Names(model.graph)
         if turned:
-            matrix = _turned(made, node, names)
+            matrix = _turned(dequantize, node, names)
         if node.op_type == "Gemm":
-            scale = made.inputs[1]
+            scale = dequantize.inputs[1]
             assert scale is not None
             assert scale.dtype is not None  # of an initializer
             _multiply(model.graph, node, matrix, scale.dtype, names)
@@ -81,10 +81,10 @@ def _is_of_weight(node: ir.Node) -> bool:
     return all(map(is_fixed, held)) and held[0].shape is not None and len(held[0].shape) == 2
 
 
-def _turned(made: ir.Node, reader: ir.Node, names: Names) -> ir.Value:
+def _turned(dequantize: ir.Node, reader: ir.Node, names: Names) -> ir.Value:
     """What a dequantized weight is transposed: stored so, where this product alone reads it."""
-    result = made.outputs[0]
-    parts = [value for value in made.inputs if value is not None]
+    result = dequantize.outputs[0]
+    parts = [value for value in dequantize.inputs if value is not None]
     alone = [len(value.uses()) == 1 and not value.is_graph_output() for value in (result, *parts)]
     between = reader.inputs[1]
     if between is not result and between is not None:
@@ -102,9 +102,9 @@ def _turned(made: ir.Node, reader: ir.Node, names: Names) -> ir.Value:
     for value in parts:
         if value.shape is not None and len(value.shape) == 2:
             set_source(value, combined([value], lambda tensors: permuted(tensors[0], [1, 0])))
-    axis = made.attributes.get("axis")
+    axis = dequantize.attributes.get("axis")
     place = 1 if axis is None else axis.as_int() % 2
-    made.attributes["axis"] = ir.AttrInt64("axis", 1 - place)
+    dequantize.attributes["axis"] = ir.AttrInt64("axis", 1 - place)
     result.shape = parts[0].shape
     return result
 

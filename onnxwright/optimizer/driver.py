@@ -221,10 +221,10 @@ class _Part:
         results = self.replay.node(node, inputs, env)
         restated = self.b.restated
         self.b.expect(None)
-        made = list(recorder.scope.nodes)
-        if _is_same(node, results, made):
+        new_nodes = list(recorder.scope.nodes)
+        if _is_same(node, results, new_nodes):
             kinds = [r.kind for r in results if r is not None]
-            if restated is not None and not made:
+            if restated is not None and not new_nodes:
                 self._learn(node, zip_longest(kinds, restated))
                 return False
             dims = [recorder.shape_value(r.value) for r in results if r is not None]
@@ -234,22 +234,22 @@ class _Part:
             return False
         results = self.edit.carrier.inner().carry(self.b, node, results, 0)
         recorder.scope.nodes.clear()
-        self.edit.insert(made, node)
-        for fresh in all_nodes(made):
+        self.edit.insert(new_nodes, node)
+        for fresh in all_nodes(new_nodes):
             self.seen[fresh] = fresh.inputs
-        self.edit.touched.update(all_nodes(made))
-        self._note_operators(all_nodes(made))
+        self.edit.touched.update(all_nodes(new_nodes))
+        self._note_operators(all_nodes(new_nodes))
         for old, new in zip(node.outputs, results):
             if new is not None:
                 self.final[old] = self.edit.substitute(old, new, node, self.final)
-        self.left += [node, *reversed(made)]
+        self.left += [node, *reversed(new_nodes)]
         if node not in self.claimed:
             self.edit.sweep([node])
         return True
 
-    def _learn(self, node: ir.Node, known: Iterable[tuple[Any, Any]]) -> None:
+    def _learn(self, node: ir.Node, kinds_and_dims: Iterable[tuple[Any, Any]]) -> None:
         """Note what is known of the results of a node now."""
-        for value, (kind, dims) in zip(node.outputs, known):
+        for value, (kind, dims) in zip(node.outputs, kinds_and_dims):
             recorder = self.b.recorder
             before = recorder.type_of(value)
             better = meet(kind, before)
@@ -285,49 +285,49 @@ class _Part:
         recorder = self.b.recorder
         for attempt in rewriter.attempts(entries, node, self.replay, self.edit.env):
             mark = recorder.checkpoint()
-            made = None
+            replaced = None
             try:
-                made = attempt.made()
+                replaced = attempt.made()
             finally:
-                if made is None or not made.results:
+                if replaced is None or not replaced.results:
                     recorder.rollback(mark)
-            if made is not None:
-                if made.results:
-                    self._keep(attempt, made)
+            if replaced is not None:
+                if replaced.results:
+                    self._keep(attempt, replaced)
                 return
 
-    def _keep(self, attempt: Attempt, made: Replaced) -> None:
+    def _keep(self, attempt: Attempt, replaced: Replaced) -> None:
         """Insert a replacement later; until then its nodes do not count as readers."""
         recorder = self.b.recorder
-        del recorder.scope.nodes[len(recorder.scope.nodes) - len(made.fresh) :]
-        read = [node.inputs for node in made.fresh]
-        for node in made.fresh:
+        del recorder.scope.nodes[len(recorder.scope.nodes) - len(replaced.fresh) :]
+        read = [node.inputs for node in replaced.fresh]
+        for node in replaced.fresh:
             for n in range(len(node.inputs)):
                 node.replace_input_with(n, None)
-        self.later.append((attempt, made, read))
+        self.later.append((attempt, replaced, read))
         self.rewriter.taken.update(attempt.match.roots)
         self.claimed.update(attempt.match.nodes.values())
 
     def _put_in(self) -> None:
         """Put the replacements in, in the order in which they were made."""
-        for attempt, made, read in self.later:
-            for node, inputs in zip(made.fresh, read, strict=True):
+        for attempt, replaced, read in self.later:
+            for node, inputs in zip(replaced.fresh, read, strict=True):
                 for n, value in enumerate(inputs):
                     while value in self.final:
                         value = self.final[value]
                     node.replace_input_with(n, value)
-            self.edit.insert(made.fresh, attempt.node)
-            self.edit.touched.update(made.fresh)
-            for old, new in made.results:
+            self.edit.insert(replaced.fresh, attempt.node)
+            self.edit.touched.update(replaced.fresh)
+            for old, new in replaced.results:
                 self.final[old] = self.edit.substitute(old, new, attempt.node, self.final)
-            self.left += [*attempt.match.roots, *reversed(made.fresh)]
+            self.left += [*attempt.match.roots, *reversed(replaced.fresh)]
 
 
-def _is_same(node: ir.Node, results: Sequence[GraphValue | None], made: Sequence[ir.Node]) -> bool:
+def _is_same(node: ir.Node, results: Sequence[GraphValue | None], nodes: Sequence[ir.Node]) -> bool:
     """Whether a node that was built anew is what it was."""
-    if not made:
+    if not nodes:
         return all(r is None or r.value is v for r, v in zip(results, node.outputs))
-    (new, *others) = made
+    (new, *others) = nodes
     if others or new.op_type != node.op_type or new.domain != node.domain:
         return False
     if [r.value for r in results if r is not None] != list(new.outputs):

@@ -130,13 +130,13 @@ class Editor:
 
     def _as_node(self, value: ir.Value) -> None:
         """A constant of a function is the output of a node."""
-        pool, known = self.b.pool, self._placed.get(value)
-        if known is None or known.producer().graph is None:  # type: ignore[union-attr]
+        pool, constant = self.b.pool, self._placed.get(value)
+        if constant is None or constant.producer().graph is None:  # type: ignore[union-attr]
             pool.name(value)
             attr = ir.Attr("value", ir.AttributeType.TENSOR, pool.as_tensor(value))
-            known = ir.Node("", "Constant", [], [attr], num_outputs=1).outputs[0]
-            known.name, known.type, known.shape = value.name, value.type, value.shape
-            node: Any = known.producer()
+            constant = ir.Node("", "Constant", [], [attr], num_outputs=1).outputs[0]
+            constant.name, constant.type, constant.shape = value.name, value.type, value.shape
+            node: Any = constant.producer()
             graph: Any = self.part
             first = next(iter(graph), None)
             if first is None:
@@ -144,28 +144,32 @@ class Editor:
             else:
                 graph.insert_before(first, [node])
             self.env.passed.add(node)
-            self.env.adopt(known)
-            self._placed[value] = known
+            self.env.adopt(constant)
+            self._placed[value] = constant
         for user, n in value.uses():
-            user.replace_input_with(n, known)
+            user.replace_input_with(n, constant)
 
     # -- values --------------------------------------------------------------------------------
 
     def substitute(
-        self, old: ir.Value, made: GraphValue, at: ir.Node, final: Mapping[ir.Value, ir.Value]
+        self,
+        old: ir.Value,
+        replacement: GraphValue,
+        at: ir.Node,
+        final: Mapping[ir.Value, ir.Value],
     ) -> ir.Value:
         """Replace a value by another one, also where it is an output.
 
         Args:
             old: a value of the graph.
-            made: what takes its place.
+            replacement: what takes its place.
             at: the node before which new nodes are put.
             final: what has taken the place of values already.
 
         Returns:
             The value that is there now.
         """
-        new = made.value
+        new = replacement.value
         while new in final:
             new = final[new]
         if new is old:

@@ -117,7 +117,7 @@ def find(
     )
     if shared is None:
         shared = pattern.always if isinstance(pattern, Rule) else True
-    found: list[Found] = []
+    places: list[Found] = []
     near: list[NearMiss] = []
     for imports, node in nodes_with_imports(source):
         for one in rules:
@@ -126,10 +126,10 @@ def find(
             matcher = Matcher(one, imports, explain=explain, shared=shared)
             match = next(matcher.at(node), None)
             if match is not None:
-                found.append(_found(match))
+                places.append(_found(match))
             elif matcher.near is not None:
                 near.append(_near(node, matcher.near))
-    return sorted(near, key=lambda n: -n.matched) if explain else found
+    return sorted(near, key=lambda n: -n.matched) if explain else places
 
 
 def nodes_with_imports(model: ir.Model) -> Iterable[tuple[Any, ir.Node]]:

@@ -66,17 +66,17 @@ class Trials:
                 return False
             if node.op_type == "Div" and not floats and self._has_zeros(node.inputs[1]):
                 return True
-            given = [None if v is None else self._array(v) for v in node.inputs]
+            arrays = [None if v is None else self._array(v) for v in node.inputs]
         except UncertainError:
             return False
         try:
             with np.errstate(all="ignore"):
-                made = run_nodes([node], _feeds(node.inputs, given), _names(node), self.version)
+                results = run_nodes([node], _feeds(node.inputs, arrays), _names(node), self.version)
         except Exception:  # noqa: BLE001 - what fails now fails when the model runs, and says so
             return True
-        if any(list(a.shape) != _sizes(v) for a, v in zip(made, node.outputs, strict=True)):
+        if any(list(a.shape) != _sizes(v) for a, v in zip(results, node.outputs, strict=True)):
             return True
-        self._keep(node, made)
+        self._keep(node, results)
         return False
 
     def _in_range(self, node: ir.Node) -> bool:
@@ -165,10 +165,10 @@ def _multiplied(node: ir.Node, shapes: list[Any]) -> tuple[int, ...]:
     if not a or not b or a[-1] != b[-2:][0] or (node.op_type == "Gemm" and len(a) + len(b) != 4):
         raise ValueError
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
-    made = (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
-    if rest and np.broadcast_shapes(made, *rest) != made:
+    product = (*np.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+    if rest and np.broadcast_shapes(product, *rest) != product:
         raise ValueError
-    return made
+    return product
 
 
 def _names(node: ir.Node) -> list[str]:

@@ -32,9 +32,9 @@ def replaced(model: ir.Model, replacements: Mapping[Any, Any]) -> None:
     """
     version = model.graph.opset_imports.get("", onnx.defs.onnx_opset_version())
     new: dict[Key, ir.Function] = {}
-    for name, given in replacements.items():
+    for name, replacement in replacements.items():
         for key in found_callees(model, name):
-            function, *others = _functions(given, key, version)
+            function, *others = _functions(replacement, key, version)
             for node in _calls(model, key):
                 _check_call(node, function, key)
             new[key] = _renamed(function, key, version)
@@ -49,17 +49,17 @@ def replaced(model: ir.Model, replacements: Mapping[Any, Any]) -> None:
         open_ir_model(model)
 
 
-def _functions(given: Any, key: Key, version: int) -> list[ir.Function]:
+def _functions(replacement: Any, key: Key, version: int) -> list[ir.Function]:
     """What a user gives as a replacement: the function, and those that it calls."""
-    if isinstance(given, Script):
-        wanted = (given.domain, given.name, given.overload)  # type: ignore[attr-defined]
-        made: list[ir.Function] = given.lowered_functions(version)  # type: ignore[attr-defined]
-        return sorted(made, key=lambda f: f.identifier() != wanted)
-    if isinstance(given, onnx.FunctionProto):
-        return [open_ir_function(given)]
-    if isinstance(given, ir.Function):
-        return [given]
-    _refuse(key, f"a value of type {type(given).__name__} is not a function",
+    if isinstance(replacement, Script):
+        identifier = (replacement.domain, replacement.name, replacement.overload)  # type: ignore[attr-defined]
+        lowered: list[ir.Function] = replacement.lowered_functions(version)  # type: ignore[attr-defined]
+        return sorted(lowered, key=lambda f: f.identifier() != identifier)
+    if isinstance(replacement, onnx.FunctionProto):
+        return [open_ir_function(replacement)]
+    if isinstance(replacement, ir.Function):
+        return [replacement]
+    _refuse(key, f"a value of type {type(replacement).__name__} is not a function",
             "give a @script function, a FunctionProto, or a function of onnx_ir")  # fmt: skip
 
 

@@ -58,18 +58,18 @@ def shown(key: Key) -> str:
     return ".".join(filter(None, (domain, name))) + (f":{overload}" if overload else "")
 
 
-def _matching(wanted: Any, known: list[Key]) -> list[Key]:
-    if isinstance(wanted, (Script, ir.Function, onnx.FunctionProto)):
-        f: Any = wanted
-        wanted = (f.domain, f.name, f.overload)
-    if isinstance(wanted, (tuple, list)) and 2 <= len(wanted) <= 3:
-        key = (*wanted, "")[:3]
-        matches = [k for k in known if k == key]
+def _matching(asked: Any, keys: list[Key]) -> list[Key]:
+    if isinstance(asked, (Script, ir.Function, onnx.FunctionProto)):
+        f: Any = asked
+        asked = (f.domain, f.name, f.overload)
+    if isinstance(asked, (tuple, list)) and 2 <= len(asked) <= 3:
+        key = (*asked, "")[:3]
+        matches = [k for k in keys if k == key]
     else:
-        matches = [k for k in known if str(wanted) in (k[1], shown(k))]
+        matches = [k for k in keys if str(asked) in (k[1], shown(k))]
     if not matches:
-        name = wanted if isinstance(wanted, str) else shown((*map(str, wanted), "")[:3])  # type: ignore[arg-type]
-        names = [shown(key) for key in known]
+        name = asked if isinstance(asked, str) else shown((*map(str, asked), "")[:3])  # type: ignore[arg-type]
+        names = [shown(key) for key in keys]
         close = difflib.get_close_matches(name, names, 1)
         fail(messages.UnknownValue(
             kind="function", name=name,

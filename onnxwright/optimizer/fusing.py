@@ -97,8 +97,8 @@ def _put(
 
     What is not read any more is removed later.
     """
-    made = [ir.Attr(n, _KINDS[type(v)], v) for n, v in attrs.items()]
-    node = ir.Node("", kind, inputs, made, num_outputs=1, name=old.name)
+    attributes = [ir.Attr(n, _KINDS[type(v)], v) for n, v in attrs.items()]
+    node = ir.Node("", kind, inputs, attributes, num_outputs=1, name=old.name)
     if not is_typed(node, old.outputs[0].dtype, version):
         for n in range(len(inputs)):
             node.replace_input_with(n, None)
@@ -169,10 +169,10 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node, version: int) -> bool:
             widened = _made_by(x, "Cast", alone=False)
             narrow = None if widened is None else widened.inputs[0]
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
-            for given in (narrow, x):
-                types = {scale.dtype, None if given is None else given.dtype}
+            for candidate in (narrow, x):
+                types = {scale.dtype, None if candidate is None else candidate.dtype}
                 if len(types) == 1 and _put(
-                    graph, node, "RMSNormalization", [given, scale], attrs, version
+                    graph, node, "RMSNormalization", [candidate, scale], attrs, version
                 ):
                     return True
     return False
@@ -297,9 +297,9 @@ class _Rotations:
         """A table `[1, length, half]` for each of the batch of `x`."""
         assert x.shape is not None
         batch, dtype = x.shape[0], ir.DataType.INT64
-        known = self._tables.get(("shape", str(batch)))
-        if known is not None:
-            shape = known
+        kept = self._tables.get(("shape", str(batch)))
+        if kept is not None:
+            shape = kept
         elif isinstance(batch, int):
             shape = self._constant([batch, 1, 1])
         else:
@@ -316,8 +316,8 @@ class _Rotations:
         self, kind: str, inputs: list[ir.Value], shape: Any, dtype: Any, attrs: dict[str, int]
     ) -> ir.Value:
         """The result of a new node before the one that is replaced."""
-        made = [ir.Attr(n, ir.AttributeType.INT, v) for n, v in attrs.items()]
-        node = ir.Node("", kind, inputs, made, num_outputs=1)
+        attributes = [ir.Attr(n, ir.AttributeType.INT, v) for n, v in attrs.items()]
+        node = ir.Node("", kind, inputs, attributes, num_outputs=1)
         node.metadata_props.update(self.place.metadata_props)
         output = node.outputs[0]
         output.name = self.names.free(kind.lower())
@@ -379,10 +379,10 @@ def is_typed(node: ir.Node, output: ir.DataType | None, opset_version: int) -> b
         return False
     types = [None if v is None else TensorType(DType(int(v.dtype or 0))) for v in node.inputs]
     try:
-        found = infer(formal, node, types, [None] * len(types), opset_version)
+        kinds = infer(formal, node, types, [None] * len(types), opset_version)
     except INFERENCE_ERRORS:
         return False
-    kind = found[0]
+    kind = kinds[0]
     return isinstance(kind, TensorType) and kind.dtype is not None and int(kind.dtype) == output
 
 
@@ -390,13 +390,13 @@ def _variables(
     formal: OpSignature, inputs: Sequence[ir.Value | None]
 ) -> dict[str, ir.DataType] | None:
     """The element type of each type variable; None if inputs contradict the schema."""
-    found: dict[str, ir.DataType] = {}
+    dtypes: dict[str, ir.DataType] = {}
     for n, value in enumerate(inputs):
         param = formal.inputs[min(n, len(formal.inputs) - 1)]
         if value is None:
             continue
         if value.dtype is None or DType(int(value.dtype)).onnx_name not in param.types:
             return None
-        if param.homogeneous and found.setdefault(param.type_str, value.dtype) != value.dtype:
+        if param.homogeneous and dtypes.setdefault(param.type_str, value.dtype) != value.dtype:
             return None
-    return found
+    return dtypes

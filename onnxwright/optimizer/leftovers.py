@@ -100,8 +100,8 @@ class Leftovers:
         values = (
             *graph.inputs, *graph.initializers.values(), *(v for n in graph for v in n.outputs)
         )  # fmt: skip
-        wanted = {name for v in values for name in (notes_of(v).get(QUANTIZATION) or {}).values()}
-        for name in wanted - set(graph.initializers) - {v.name for v in values}:
+        named = {name for v in values for name in (notes_of(v).get(QUANTIZATION) or {}).values()}
+        for name in named - set(graph.initializers) - {v.name for v in values}:
             value = self.initializers.get(name)
             if value is not None:
                 kept = ir.Value(name=name, type=value.type, shape=value.shape,
@@ -130,9 +130,9 @@ def constant_initializers(
     names = tuple(str(v.name) for v in model.graph.inputs if v.name in model.graph.initializers)
     if not names or (model.ir_version >= DEFAULTS and not assumed):
         return model, (), names
-    made = model.clone()
-    kept = [v for v in made.graph.inputs if v.name not in made.graph.initializers]
-    made.graph.inputs.clear()
-    made.graph.inputs.extend(kept)
-    made.ir_version = max(made.ir_version, DEFAULTS)
-    return made, names, ()
+    changed = model.clone()
+    kept = [v for v in changed.graph.inputs if v.name not in changed.graph.initializers]
+    changed.graph.inputs.clear()
+    changed.graph.inputs.extend(kept)
+    changed.ir_version = max(changed.ir_version, DEFAULTS)
+    return changed, names, ()

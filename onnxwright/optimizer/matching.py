@@ -81,42 +81,42 @@ class Matcher:
         for node in candidates:
             if node in match.nodes.values():
                 continue
-            for made in self._node(root, node, match.copy(), None):
-                yield from self._further(made, others)
+            for further in self._node(root, node, match.copy(), None):
+                yield from self._further(further, others)
 
     # -- nodes ---------------------------------------------------------------------------------
 
     def _node(
-        self, wanted: PatternNode, node: ir.Node, match: Match, goals: Any
+        self, expected: PatternNode, node: ir.Node, match: Match, goals: Any
     ) -> Iterator[Match]:
-        before = match.nodes.get(wanted)
+        before = match.nodes.get(expected)
         if before is not None:
             if before is node:
                 yield from self._solve(match, goals)
             return
-        if node.op_type != wanted.op_type or node.domain != wanted.domain:
-            self._fail(match, wanted, node, f"it is {node.op_type}")
+        if node.op_type != expected.op_type or node.domain != expected.domain:
+            self._fail(match, expected, node, f"it is {node.op_type}")
             return
         if self._graph is not node.graph:
             # What a loop computes once would be computed at each iteration.
-            self._fail(match, wanted, node, "it is in another graph")
+            self._fail(match, expected, node, "it is in another graph")
             return
-        if len(node.outputs) < wanted.outputs:
-            self._fail(match, wanted, node, f"it has {len(node.outputs)} outputs")
+        if len(node.outputs) < expected.outputs:
+            self._fail(match, expected, node, f"it has {len(node.outputs)} outputs")
             return
         signature = None
         if node.domain == "":
             signature = registry.signature("", node.op_type, self.version)
-        if not self._attributes(wanted, node, match, signature):
+        if not self._attributes(expected, node, match, signature):
             return
-        match.nodes[wanted] = node
-        inputs = self._inputs(wanted, node, match, signature)
+        match.nodes[expected] = node
+        inputs = self._inputs(expected, node, match, signature)
         if inputs is None:
             return
         if _may_widen(node, inputs):
-            self._fail(match, wanted, node, "a number with axes of its own may widen the result")
+            self._fail(match, expected, node, "a number with axes of its own may widen the result")
             return
-        if not wanted.commutative or len(inputs) != 2:
+        if not expected.commutative or len(inputs) != 2:
             yield from self._solve(match, _join(inputs, goals))
             return
         (p, a), (q, b) = inputs
@@ -134,68 +134,70 @@ class Matcher:
 
     def _solve(self, match: Match, goals: Any) -> Iterator[Match]:
         while goals is not None:
-            (wanted, value), goals = goals
-            if isinstance(wanted, Output):
+            (expected, value), goals = goals
+            if isinstance(expected, Output):
                 node = None if value is None else value.producer()
-                if node is None or value.index() != wanted.index:
-                    self._fail(match, wanted.node, node, "no node of the pattern makes this input")
+                if node is None or value.index() != expected.index:
+                    self._fail(
+                        match, expected.node, node, "no node of the pattern makes this input"
+                    )
                     return
-                yield from self._node(wanted.node, node, match, goals)
+                yield from self._node(expected.node, node, match, goals)
                 return
-            if not self._leaf(wanted, value, match):
+            if not self._leaf(expected, value, match):
                 return
         yield match
 
-    def _leaf(self, wanted: PatternValue | None, value: Any, match: Match) -> bool:
-        if wanted is None:
+    def _leaf(self, expected: PatternValue | None, value: Any, match: Match) -> bool:
+        if expected is None:
             return value is None
-        if isinstance(wanted, Literal):
-            if holds(value, wanted.value, wanted.rtol):
+        if isinstance(expected, Literal):
+            if holds(value, expected.value, expected.rtol):
                 return True
             if self.explain:
-                reason = f"the input is {_described(value)}, not {wanted.value!r}"
-                self._fail(match, wanted, _reader(value), reason)
+                reason = f"the input is {_described(value)}, not {expected.value!r}"
+                self._fail(match, expected, _reader(value), reason)
             return False
-        assert isinstance(wanted, Variable)
-        if value is None and not wanted.optional:
-            self._fail(match, wanted, None, f"the input `{wanted.name}` is absent")
+        assert isinstance(expected, Variable)
+        if value is None and not expected.optional:
+            self._fail(match, expected, None, f"the input `{expected.name}` is absent")
             return False
-        if wanted.constant is not None and value is not None:
-            if is_constant(value) is not wanted.constant:
-                what = "not a constant" if wanted.constant else "a constant"
-                self._fail(match, wanted, _reader(value), f"`{wanted.name}` is {what}")
+        if expected.constant is not None and value is not None:
+            if is_constant(value) is not expected.constant:
+                what = "not a constant" if expected.constant else "a constant"
+                self._fail(match, expected, _reader(value), f"`{expected.name}` is {what}")
                 return False
-        if wanted.name in match.values:
-            if match.values[wanted.name] is value or _equal(match.values[wanted.name], value):
+        if expected.name in match.values:
+            if match.values[expected.name] is value or _equal(match.values[expected.name], value):
                 return True
-            self._fail(match, wanted, _reader(value), f"`{wanted.name}` is another value")
+            self._fail(match, expected, _reader(value), f"`{expected.name}` is another value")
             return False
-        match.values[wanted.name] = value
+        match.values[expected.name] = value
         return True
 
     def _inputs(
-        self, wanted: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
+        self, expected: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
     ) -> list[tuple[PatternValue | None, Any]] | None:
         """Pairs of inputs; None where their number is another."""
         pairs: list[tuple[PatternValue | None, Any]] = []
-        given = list(node.inputs)
-        for n, p in enumerate(wanted.inputs):
+        inputs = list(node.inputs)
+        for n, p in enumerate(expected.inputs):
             if isinstance(p, Rest):
-                rest = given[n:]
+                rest = inputs[n:]
                 if p.constant and not all(map(is_constant, rest)):
                     self._fail(match, p, node, f"`{p.name}` are not all constants")
                     return None
                 if match.values.setdefault(p.name, rest) != rest:
                     return None
                 return pairs
-            if n < len(given):
-                pairs.append((p, given[n]))
+            if n < len(inputs):
+                pairs.append((p, inputs[n]))
             elif isinstance(p, Variable):
-                pairs.append((p, attribute_as_input(wanted, n, node, signature)))
-            elif not self._as_attribute(p, n, wanted, node, signature):
+                pairs.append((p, attribute_as_input(expected, n, node, signature)))
+            elif not self._as_attribute(p, n, expected, node, signature):
                 pairs.append((p, None))
-        if len(given) > len(pairs) and any(v is not None for v in given[len(pairs) :]):
-            self._fail(match, wanted, node, f"it has {len(given)} inputs")
+        if len(inputs) > len(pairs) and any(v is not None for v in inputs[len(pairs) :]):
+            self._fail(match, expected, node, f"it has {len(inputs)} inputs")
             return None
         return pairs
 
@@ -203,14 +205,14 @@ class Matcher:
         self,
         p: PatternValue | None,
         n: int,
-        wanted: PatternNode,
+        expected: PatternNode,
         node: ir.Node,
         signature: OpSignature | None,
     ) -> bool:
         """Whether an older version has a literal input of the pattern as an attribute."""
         if signature is None or not isinstance(p, Literal):
             return False
-        newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+        newest = registry.signature("", expected.op_type, onnx.defs.onnx_opset_version())
         if newest is None or n >= len(newest.inputs):
             return False
         attr = node.attributes.get(newest.inputs[n].name)
@@ -219,32 +221,32 @@ class Matcher:
     # -- attributes ----------------------------------------------------------------------------
 
     def _attributes(
-        self, wanted: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
+        self, pattern_node: PatternNode, node: ir.Node, match: Match, signature: OpSignature | None
     ) -> bool:
-        if not (wanted.attributes or wanted.rest or node.attributes.data):
+        if not (pattern_node.attributes or pattern_node.rest or node.attributes.data):
             return True
-        given = {a.name: a for a in node.attributes.values()}
-        for name, expected in wanted.attributes.items():
-            value = attribute_value(given.pop(name, None), name, signature)
+        attributes = {a.name: a for a in node.attributes.values()}
+        for name, expected in pattern_node.attributes.items():
+            value = attribute_value(attributes.pop(name, None), name, signature)
             if isinstance(expected, AttributeVariable):
                 if match.attributes.setdefault(expected.name, value) != value:
-                    self._fail(match, wanted, node, f"`{name}` is another value than before")
+                    self._fail(match, pattern_node, node, f"`{name}` is another value than before")
                     return False
             elif not is_same(value, expected) and not is_same_by_rank(name, value, expected, node):
-                self._fail(match, wanted, node, f"`{name}` is {value!r}, not {expected!r}")
+                self._fail(match, pattern_node, node, f"`{name}` is {value!r}, not {expected!r}")
                 return False
-        if wanted.rest is not None:
-            if any(a.is_ref() for a in given.values()):
+        if pattern_node.rest is not None:
+            if any(a.is_ref() for a in attributes.values()):
                 return False
-            match.attributes[wanted.rest.name] = {n: a.value for n, a in given.items()}
+            match.attributes[pattern_node.rest.name] = {n: a.value for n, a in attributes.items()}
             return True
-        for name, attr in given.items():
-            as_input = place_as_input(wanted, name)
-            if as_input is not None and as_input < len(wanted.inputs):
+        for name, attr in attributes.items():
+            as_input = place_as_input(pattern_node, name)
+            if as_input is not None and as_input < len(pattern_node.inputs):
                 continue
             default = attribute_value(None, name, signature)
             if attr.is_ref() or not is_same(attr.value, default):
-                self._fail(match, wanted, node, f"it has the attribute `{name}`")
+                self._fail(match, pattern_node, node, f"it has the attribute `{name}`")
                 return False
         return True
 
@@ -268,17 +270,17 @@ class Matcher:
         """Whether nothing outside reads what lies inside."""
         nodes = set(match.nodes.values())
         roots = {match.nodes[r] for r in self.pattern.roots}
-        for wanted, node in match.nodes.items():
+        for expected, node in match.nodes.items():
             if node in roots:
                 continue
             for value in node.outputs:
                 if value.is_graph_output():
-                    self._fail(match, wanted, node, f"`{value.name}` is an output of the graph")
+                    self._fail(match, expected, node, f"`{value.name}` is an output of the graph")
                     return False
                 for use in value.uses():
                     if use.node not in nodes:
                         reason = f"`{value.name}` has another reader"
-                        self._fail(match, wanted, use.node, reason)
+                        self._fail(match, expected, use.node, reason)
                         return False
         return True
 
@@ -292,7 +294,9 @@ class Matcher:
         ):
             return
         line = getattr(expected, "line", None)
-        pairs = tuple((repr(p), made) for p, made in match.nodes.items() if p is not expected)
+        pairs = tuple(
+            (repr(p), model_node) for p, model_node in match.nodes.items() if p is not expected
+        )
         self.near = Near(len(match.nodes), repr(expected), line, node, reason, pairs)
 
 
@@ -308,14 +312,14 @@ def _described(value: ir.Value | None) -> str:
 
 def _may_widen(node: ir.Node, inputs: Any) -> bool:
     """Whether a number with axes of its own, `[[0.5]]`, may give the result more axes."""
-    if not any(isinstance(wanted, Literal) for wanted, _ in inputs):
+    if not any(isinstance(expected, Literal) for expected, _ in inputs):
         return False
     if not facts(node.op_type, node.domain).elementwise:
         return False
     values = [v for _, v in inputs if v is not None]
-    known = [v for v in values if v.shape is not None]
-    numbers = [len(v.shape) for v in known if is_constant(v)]
-    others = [len(v.shape) for v in known if not is_constant(v)]
+    of_known_rank = [v for v in values if v.shape is not None]
+    numbers = [len(v.shape) for v in of_known_rank if is_constant(v)]
+    others = [len(v.shape) for v in of_known_rank if not is_constant(v)]
     if not others and len(numbers) == len(values):
         return False
     return max(numbers, default=0) > max(others, default=0)
@@ -353,17 +357,17 @@ def _candidates(root: PatternNode, match: Match) -> list[ir.Node]:
     return list(found)
 
 
-def _bound(wanted: Any, match: Match) -> list[ir.Value]:
+def _bound(expected: Any, match: Match) -> list[ir.Value]:
     """The values that an input of the pattern may be, by what is bound already."""
-    if isinstance(wanted, Variable):
-        value = match.values.get(wanted.name)
+    if isinstance(expected, Variable):
+        value = match.values.get(expected.name)
         # A test of None against a class of onnx_ir goes through the protocols it has.
         return [value] if value is not None and isinstance(value, ir.Value) else []
-    if not isinstance(wanted, Output):
+    if not isinstance(expected, Output):
         return []
-    node = match.nodes.get(wanted.node)
-    makers = _candidates(wanted.node, match) if node is None else [node]
-    return [m.outputs[wanted.index] for m in makers if wanted.index < len(m.outputs)]
+    node = match.nodes.get(expected.node)
+    makers = _candidates(expected.node, match) if node is None else [node]
+    return [m.outputs[expected.index] for m in makers if expected.index < len(m.outputs)]
 
 
 def _reader(value: Any) -> ir.Node | None:

@@ -77,11 +77,13 @@ def fold_norms(model: ir.Model, fixed: frozenset[str] = frozenset()) -> bool:
     if not pairs:
         return False
     names = Names(model.graph)
-    for weight, found in pairs.items():
+    for weight, pairs_of_weight in pairs.items():
         # A weight of several nodes is not written several times.
-        same = all(pair.key == found[0].key for pair in found)
-        if same and {use.node for use in weight.uses()} == {pair.before for pair in found}:
-            _fold(names, found)
+        same = all(pair.key == pairs_of_weight[0].key for pair in pairs_of_weight)
+        if same and {use.node for use in weight.uses()} == {
+            pair.before for pair in pairs_of_weight
+        }:
+            _fold(names, pairs_of_weight)
     return True
 
 
@@ -176,10 +178,10 @@ def _fold(names: Names, pairs: Sequence[_Pair]) -> None:
     stem = name.removesuffix(".weight")
     bias_name = f"{stem}.bias" if first.bias is None else str(first.bias.name)
     described = bool(weight.metadata_props)
-    made = names.add(f"{name}.folded", of_weight, described=described)
+    folded_weight = names.add(f"{name}.folded", of_weight, described=described)
     bias = names.add(f"{bias_name}.folded", of_bias, described=described)
     for pair in pairs:
-        _replace(pair, made, bias)
+        _replace(pair, folded_weight, bias)
     drop_unused([weight, first.bias, *norms])
 
 

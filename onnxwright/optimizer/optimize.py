@@ -149,7 +149,7 @@ def optimize(
     assume = [choice("assume", a, ASSUMPTIONS) for a in listed(assume)]
     source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
-    version = next((int(known[""]) for known in imports if "" in known), 0)
+    version = next((int(versions[""]) for versions in imports if "" in versions), 0)
     if opset_version is not None and opset_version != version:
         source, version = convert_version(source, opset_version), opset_version
     scope = Scope(
@@ -162,15 +162,15 @@ def optimize(
     chosen, passes, scope = selected(rules, only, skip, scope)
     options = _Options(scope, chosen, _decide(inline), version, fold_limit, scope.keep, passes)
     consumes = verify is False and not is_held(model) and source is not model
-    made, done = _optimized(source, options, consumes=consumes)
+    optimized, done = _optimized(source, options, consumes=consumes)
     done.constant_initializers, done.replaceable_initializers = gone, kept
     if prune:
-        RemoveUnusedFunctionsPass()(made)  # type: ignore[no-untyped-call]
-    drop_domains(made, source)
-    fit_ir_version(made)
+        RemoveUnusedFunctionsPass()(optimized)  # type: ignore[no-untyped-call]
+    drop_domains(optimized, source)
+    fit_ir_version(optimized)
     if verify is not False:
-        _verify(first, made, None if verify is True else verify, level, done)
-    back = returned(made, model)
+        _verify(first, optimized, None if verify is True else verify, level, done)
+    back = returned(optimized, model)
     return (back, done) if report else back
 
 
@@ -240,20 +240,20 @@ def _optimized(
 
 
 def _verify(
-    source: ir.Model, made: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
+    source: ir.Model, optimized: ir.Model, feeds: _Feeds | None, level: str, done: OptimizeReport
 ) -> None:
     """Refuse a result that computes something else."""
     from onnxwright.verification.verifying import verify
 
-    found = verify(source, made, exact=level == "exact", feeds=feeds)
-    done.largest_differences = {o.name: o.largest for o in found.outputs}
-    if found.difference is not None:
+    comparison = verify(source, optimized, exact=level == "exact", feeds=feeds)
+    done.largest_differences = {o.name: o.largest for o in comparison.outputs}
+    if comparison.difference is not None:
         names = ", ".join(f"`{name}`" for name in done.rules)
         advice = f"leave out one after the other: skip=[...] of {names}" if names else (
             "no rule was used: give inputs with `verify=[...]` that the model is made for"
         )  # fmt: skip
         fail(messages.OptimizedModelDiffers(
-            difference=found.difference, advice=advice
+            difference=comparison.difference, advice=advice
         ))  # fmt: skip
 
 
@@ -367,10 +367,10 @@ def rewritten_by(model: ir.Model, rule: Rule) -> tuple[ir.Model, int]:
     target = "any" if rule.avoid else "onnxruntime"
     scope = Scope("rounding", rule.assume, target, version, asked=frozenset([rule]))
     options = _Options(scope, [rule], lambda _: False, version, FOLD_LIMIT, frozenset())
-    made, done = _optimized(model, options)
+    rewritten, done = _optimized(model, options)
     if done.failed:
         raise AssertionError(f"the replacement fails: {done.failed}")
-    return made, done.rules.total()
+    return rewritten, done.rules.total()
 
 
 def _decide(inline: bool | Callable[[ir.Function], bool]) -> Callable[[ir.Function], bool]:

@@ -70,12 +70,12 @@ class FoldConstants(ir.passes.InPlacePass):
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Fold in a model."""
         before = count_operators(model)
-        made = replay_model(model, ReplayOptions(prepare=self._prepare))
+        folded = replay_model(model, ReplayOptions(prepare=self._prepare))
         constant_folding.fold_constants(
-            made, self.keep, limit=self.limit, exact=self.exact, numbers=True
+            folded, self.keep, limit=self.limit, exact=self.exact, numbers=True
         )
-        as_constants(made, self.keep)
-        result = _filled(model, made, modified=count_operators(made) != before)
+        as_constants(folded, self.keep)
+        result = _filled(model, folded, modified=count_operators(folded) != before)
         fit_ir_version(model)
         return result
 
@@ -112,15 +112,15 @@ class Inline(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Inline in a model."""
-        wanted = _chosen(model, self.functions)
-        if not wanted:
+        chosen = _chosen(model, self.functions)
+        if not chosen:
             return ir.passes.PassResult(model, modified=False)
-        source = _with_one_version(model, wanted)
-        made = replay_model(
-            source, ReplayOptions(inline=lambda f: f.identifier() in wanted, verbatim=True)
+        source = _with_one_version(model, chosen)
+        inlined = replay_model(
+            source, ReplayOptions(inline=lambda f: f.identifier() in chosen, verbatim=True)
         )
-        _drop_domains(made, {domain for domain, _, _ in wanted})
-        return _filled(model, made, modified=True)
+        _drop_domains(inlined, {domain for domain, _, _ in chosen})
+        return _filled(model, inlined, modified=True)
 
 
 class RemoveUnused(ir.passes.InPlacePass):
@@ -273,17 +273,17 @@ def _chosen(model: ir.Model, functions: Functions) -> set[Key]:
     return found_functions(model, functions)
 
 
-def _filled(model: ir.Model, made: ir.Model, *, modified: bool) -> ir.passes.PassResult:
+def _filled(model: ir.Model, changed: ir.Model, *, modified: bool) -> ir.passes.PassResult:
     """Put the graph and the functions of a new model into the given one."""
     written = {v.name for g in all_graphs(model.graph) for n in g for v in n.outputs if v.type}
-    for graph in all_graphs(made.graph):
+    for graph in all_graphs(changed.graph):
         for node in graph:
             for value in node.outputs:
                 if value.name not in written and not value.is_graph_output():
                     value.type = value.shape = None
-    model.graph = made.graph
+    model.graph = changed.graph
     model.functions.clear()
-    model.functions.update(made.functions)
+    model.functions.update(changed.functions)
     return ir.passes.PassResult(model, modified=modified)
 
 

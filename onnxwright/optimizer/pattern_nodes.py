@@ -236,8 +236,8 @@ class PatternNode:
         self.rest = rest[0] if rest else None
         self.outputs = outputs
         self.line = line
-        known = facts(op_type) if domain == "" else None
-        self.commutative = known is not None and known.commutative and len(inputs) == 2
+        record = facts(op_type) if domain == "" else None
+        self.commutative = record is not None and record.commutative and len(inputs) == 2
 
     def __repr__(self) -> str:
         shown = ", ".join("None" if v is None else repr(v) for v in self.inputs)
@@ -293,23 +293,23 @@ class PatternOps:
 def _call(
     name: str, args: Sequence[Any], domain: str = "", kwargs: Mapping[str, Any] | None = None
 ) -> Any:
-    given = dict(kwargs or {})
-    outputs = int(given.pop("_outputs", 1))
+    attributes = dict(kwargs or {})
+    outputs = int(attributes.pop("_outputs", 1))
     signature = _newest(domain, name)
     if domain == "" and signature is None:
         raise PatternError(f"there is no operator `{name}`{_meant(name)}")
     inputs = [_operand(a) for a in args]
-    if name == "Constant" and not domain and len(given) == 1:
-        return Literal(next(iter(given.values())))
+    if name == "Constant" and not domain and len(attributes) == 1:
+        return Literal(next(iter(attributes.values())))
     if signature is not None:
         for place, param in enumerate(signature.inputs):
-            if param.name in given:
+            if param.name in attributes:
                 inputs += [None] * (place + 1 - len(inputs))
-                inputs[place] = _operand(given.pop(param.name))
-        _check_attributes(name, given)
-    node = PatternNode(name, domain, inputs, given, outputs, _line())
-    made = tuple(Output(node, n) for n in range(outputs))
-    return made[0] if outputs == 1 else made
+                inputs[place] = _operand(attributes.pop(param.name))
+        _check_attributes(name, attributes)
+    node = PatternNode(name, domain, inputs, attributes, outputs, _line())
+    results = tuple(Output(node, n) for n in range(outputs))
+    return results[0] if outputs == 1 else results
 
 
 def _newest(domain: str, name: str) -> OpSignature | None:
@@ -325,19 +325,19 @@ def _meant(name: str) -> str:
     return f"; did you mean `{close}`?" if close else ""
 
 
-def _check_attributes(name: str, given: Mapping[str, Any]) -> None:
+def _check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
     """Refuse attributes that no version of an operator has."""
-    wanted = [n for n in given if n != _REST]
-    if not wanted:
+    named = [n for n in attributes if n != _REST]
+    if not named:
         return
-    known: dict[str, None] = {}
+    allowed: dict[str, None] = {}
     for version in range(1, onnx.defs.onnx_opset_version() + 1):
-        found = registry.signature("", name, version)
-        known.update(dict.fromkeys(found.attributes if found is not None else ()))
-    for one in wanted:
-        if one not in known:
+        schema = registry.signature("", name, version)
+        allowed.update(dict.fromkeys(schema.attributes if schema is not None else ()))
+    for one in named:
+        if one not in allowed:
             raise PatternError(
-                f"`{name}` has no attribute `{one}` (it has {', '.join(sorted(known)) or 'none'})"
+                f"`{name}` has no attribute `{one}` (it has {', '.join(sorted(allowed)) or 'none'})"
             )
 
 

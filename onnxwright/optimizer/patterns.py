@@ -88,13 +88,13 @@ class Pattern:
         args: list[Any] = [PatternOps()]
         kwargs: dict[str, Any] = {}
         for p in parameters:
-            made = _placeholder(p, hints[p.name])
+            placeholder = _placeholder(p, hints[p.name])
             if p.kind is p.VAR_POSITIONAL:
-                args.append(made)
+                args.append(placeholder)
             elif p.kind is p.KEYWORD_ONLY:
-                kwargs[p.name] = made
+                kwargs[p.name] = placeholder
             else:
-                args.append(made)
+                args.append(placeholder)
         del op
         try:
             result = function(*args, **kwargs)
@@ -106,11 +106,11 @@ class Pattern:
                 _fail(shown, f"it returns its parameter `{one.name}`")
         if not results or not all(isinstance(r, Output) for r in results):
             _fail(shown, f"it returns {result!r}")
-        made = cls(results, [p.name for p in parameters], shown)
-        unused = [p.name for p in parameters if p.name not in _used(made)]
+        pattern = cls(results, [p.name for p in parameters], shown)
+        unused = [p.name for p in parameters if p.name not in _used(pattern)]
         if unused:
             _fail(shown, f"it does not use its parameter `{unused[0]}`")
-        return made
+        return pattern
 
     @classmethod
     def of_function(cls, function: ir.Function) -> Pattern:
@@ -125,19 +125,19 @@ class Pattern:
         if function.attributes:
             shown = ", ".join(f"`{name}`" for name in function.attributes)
             _fail(function.name, f"the script has attribute parameters ({shown})")
-        made: dict[ir.Value, PatternValue] = {
+        by_value: dict[ir.Value, PatternValue] = {
             v: Variable(v.name or f"x{n}") for n, v in enumerate(function.inputs)
         }
         for node in function:
             if node.op_type == "Constant" and not node.domain and "value" in node.attributes:
                 array = node.attributes["value"].as_tensor().numpy()
-                made[node.outputs[0]] = Literal(array.tolist())
+                by_value[node.outputs[0]] = Literal(array.tolist())
                 continue
-            given = [None if v is None else made[v] for v in node.inputs]
+            inputs = [None if v is None else by_value[v] for v in node.inputs]
             values = {a.name: a.value for a in node.attributes.values()}
-            new = PatternNode(node.op_type, node.domain, given, values, len(node.outputs), None)
-            made.update({v: Output(new, n) for n, v in enumerate(node.outputs)})
-        results = [made[v] for v in function.outputs]
+            new = PatternNode(node.op_type, node.domain, inputs, values, len(node.outputs), None)
+            by_value.update({v: Output(new, n) for n, v in enumerate(node.outputs)})
+        results = [by_value[v] for v in function.outputs]
         if not all(isinstance(r, Output) for r in results):
             _fail(function.name, "it returns an input or a constant")
         names = [v.name or f"x{n}" for n, v in enumerate(function.inputs)]
@@ -186,15 +186,15 @@ def _has_two_orders(node: PatternNode) -> bool:
 
 
 def _reachable(roots: Sequence[PatternNode]) -> list[PatternNode]:
-    found: dict[PatternNode, None] = {}
+    reached: dict[PatternNode, None] = {}
     waiting = list(roots)[::-1]
     while waiting:
         node = waiting.pop()
-        if node in found:
+        if node in reached:
             continue
-        found[node] = None
+        reached[node] = None
         waiting += [v.node for v in node.inputs if isinstance(v, Output)]
-    return list(found)
+    return list(reached)
 
 
 def _variables(root: PatternNode) -> list[Variable]:

@@ -38,16 +38,16 @@ def _only_perm(value: ir.Value) -> list[int] | None:
     """How all that reads a weight transposes it; None where anything else is done with it."""
     if value.is_graph_output() or not _is_viewed(value.const_value):
         return None
-    found: list[int] | None = None
+    common: list[int] | None = None
     for use in value.uses():
         node = use.node
         perm = node.attributes.get("perm")
         if node.op_type != "Transpose" or node.domain or perm is None or perm.is_ref():
             return None
-        if node.outputs[0].is_graph_output() or found not in (None, list(perm.as_ints())):
+        if node.outputs[0].is_graph_output() or common not in (None, list(perm.as_ints())):
             return None
-        found = list(perm.as_ints())
-    return found
+        common = list(perm.as_ints())
+    return common
 
 
 def _is_viewed(tensor: Any) -> bool:

@@ -99,9 +99,9 @@ def _scale(
     axis = None if scales is None else _axis(value, scales, last_only=False)
     if scales is None or axis is None:
         return
-    made = _dequantized(graph, value, scales, axis, cast)
+    dequantize = _dequantized(graph, value, scales, axis, cast)
     ir.convenience.replace_nodes_and_values(
-        graph, scaled, [scaled, cast], [made], scaled.outputs, made.outputs
+        graph, scaled, [scaled, cast], [dequantize], scaled.outputs, dequantize.outputs
     )
     drop_unused([scales])
 
@@ -120,15 +120,15 @@ def _multiply(
     axis = None if scales is None else _axis(value, scales, last_only=last is scaled)
     if scales is None or axis is None:
         return
-    made = _dequantized(graph, value, scales, axis, cast)
-    made.outputs[0].name = cast.outputs[0].name
-    inputs = [product.inputs[0], made.outputs[0], *product.inputs[2:]]
+    dequantize = _dequantized(graph, value, scales, axis, cast)
+    dequantize.outputs[0].name = cast.outputs[0].name
+    inputs = [product.inputs[0], dequantize.outputs[0], *product.inputs[2:]]
     whole = ir.Node("", product.op_type, inputs, list(product.attributes.values()), num_outputs=1)
     whole.name = product.name
     whole.metadata_props.update(product.metadata_props)
     gone = [last, product if last is scaled else scaled, cast]
     ir.convenience.replace_nodes_and_values(
-        graph, last, gone, [made, whole], last.outputs, whole.outputs
+        graph, last, gone, [dequantize, whole], last.outputs, whole.outputs
     )
     drop_unused([scales])
 
@@ -147,12 +147,12 @@ def _dequantized(
     """DequantizeLinear of a weight; the axis is -1 for one scale."""
     steps = _flat(graph, scales, keep=axis >= 0)
     attributes = [] if axis < 0 else [ir.AttrInt64("axis", axis)]
-    made = ir.Node("", "DequantizeLinear", [value, steps], attributes, num_outputs=1)
-    made.name = cast.name
-    made.metadata_props.update(cast.metadata_props)
-    result = made.outputs[0]
+    dequantize = ir.Node("", "DequantizeLinear", [value, steps], attributes, num_outputs=1)
+    dequantize.name = cast.name
+    dequantize.metadata_props.update(cast.metadata_props)
+    result = dequantize.outputs[0]
     result.type, result.shape = cast.outputs[0].type, value.shape
-    return made
+    return dequantize
 
 
 def _is_stored(value: ir.Value) -> bool:

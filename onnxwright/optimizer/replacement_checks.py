@@ -54,9 +54,9 @@ def without_new_names(kind: OnnxType | None, output: ir.Value) -> OnnxType | Non
     if not isinstance(kind, TensorType) or not any(isinstance(d, str) for d in kind.shape or ()):
         return kind
     inputs = output.graph.inputs if output.graph is not None else ()
-    known = {n for v in inputs for d in v.shape or () for n in _NAME.findall(str(d))}
+    names = {n for v in inputs for d in v.shape or () for n in _NAME.findall(str(d))}
     shape = [
-        None if isinstance(d, str) and not known.issuperset(_NAME.findall(d)) else d
+        None if isinstance(d, str) and not names.issuperset(_NAME.findall(d)) else d
         for d in kind.shape or ()
     ]
     return TensorType(kind.dtype, tuple(shape))
@@ -71,15 +71,15 @@ def computed(
     """The new nodes that the results need and that are not made of constants alone."""
     inside = set(fresh)
     frozen = {node for node in fresh if _is_made_of_constants(node, b)}
-    found: dict[ir.Node, None] = {}
+    nodes: dict[ir.Node, None] = {}
     waiting = [v.value.producer() for v in values]
     while waiting:
         maker = waiting.pop()
-        if maker is None or maker not in inside or maker in found or maker in frozen:
+        if maker is None or maker not in inside or maker in nodes or maker in frozen:
             continue
-        found[maker] = None
+        nodes[maker] = None
         waiting += [v.producer() for v in maker.inputs if v is not None]
-    return list(found)
+    return list(nodes)
 
 
 def _is_made_of_constants(node: ir.Node, b: GraphBackend, steps: int = 8) -> bool:
@@ -113,8 +113,8 @@ def taken_away(
     images = {n: [env.get(v) for v in n.outputs] for n in nodes}
     return [
         n
-        for n, made in images.items()
-        if not is_frozen(n) and not any(v is not None and v.value in used for v in made)
+        for n, image in images.items()
+        if not is_frozen(n) and not any(v is not None and v.value in used for v in image)
     ]
 
 

@@ -129,13 +129,13 @@ class Rewriter:
                 self.fired[before.rule] -= 1
                 if not self.fired[before.rule]:
                     del self.fired[before.rule]
-        made = _Nodes(rule.name, nodes)
-        self._uses[made] = use
+        replaced = _Nodes(rule.name, nodes)
+        self._uses[replaced] = use
         self.fired[rule.name] += 1
         for node in nodes:
-            known = self._replaced.get(node)
-            if known is None or len(known.nodes) <= len(nodes):
-                self._replaced[node] = made
+            before_it = self._replaced.get(node)
+            if before_it is None or len(before_it.nodes) <= len(nodes):
+                self._replaced[node] = replaced
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,11 +243,11 @@ class Attempt:
             elif value is None:
                 bound[name] = None
             else:
-                made = self._value(value)
-                if made is None:
+                new_value = self._value(value)
+                if new_value is None:
                     self._too_early(name)
                     return None
-                bound[name] = made
+                bound[name] = new_value
         return bound
 
     def _too_early(self, name: str) -> None:
@@ -272,7 +272,7 @@ class Attempt:
                 if self.rule.functions:
                     inputs = [bound.get(v.name or "") for v in self.rule.functions[-1].inputs]
                     return self._call(self.rule.functions, inputs)
-                given = self.rule.replace(Ops(self.b), bound)
+                returned = self.rule.replace(Ops(self.b), bound)
         except (OnnxwrightError, UnknownError) as error:
             # What does not fit here is not a reason to lose the model: the nodes stay.
             if self.rewriter.strict:
@@ -286,13 +286,13 @@ class Attempt:
             # The nodes contradict what their operators are: they stay, as does their error.
             self.rewriter.failures.setdefault(self.rule.name, shown)
             return None
-        if given is None:
+        if returned is None:
             return None
-        values = list(given) if isinstance(given, (tuple, list)) else [given]
-        wanted = len(self.match.pattern.results)
-        if len(values) != wanted:
+        values = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        count = len(self.match.pattern.results)
+        if len(values) != count:
             fail(messages.WrongResults(
-                rule=self.rule.name, returned=_counted(len(values)), expected=_counted(wanted)
+                rule=self.rule.name, returned=_counted(len(values)), expected=_counted(count)
             ))  # fmt: skip
         if any(v is None for v in values):
             return None
@@ -300,12 +300,12 @@ class Attempt:
 
     def _check_keywords(self, fresh: Sequence[ir.Node]) -> None:
         """Refuse `outputs=` and `name=` for `_outputs=` and `_name=` where any keyword is taken."""
-        known = {a for node in self.match.nodes.values() for a in node.attributes}
+        attributes = {a for node in self.match.nodes.values() for a in node.attributes}
         for node in fresh:
             if not node.domain or node.op_identifier() in self.rewriter.functions:
                 continue
             for keyword in ("outputs", "name"):
-                if keyword in node.attributes and keyword not in known:
+                if keyword in node.attributes and keyword not in attributes:
                     if keyword == "name" and node.name:
                         continue  # `_name=` is given as well
                     self.raise_failed(
@@ -336,18 +336,18 @@ class Attempt:
         function = functions[-1]
         for one in functions:
             self.rewriter.functions[one.identifier()] = one
-        made = self.b.recorder.node(
+        outputs = self.b.recorder.node(
             function.domain, function.name, [None if v is None else v.value for v in inputs], [],
             len(function.outputs), overload=function.overload, origin=self.b.origin(),
         )  # fmt: skip
         self.b.recorder.use_opset(function.domain, 1, None)
-        return [self.b.wrap(v, None) for v in made]
+        return [self.b.wrap(v, None) for v in outputs]
 
     # -- checks --------------------------------------------------------------------------------
 
     def _kinds(self, values: Sequence[GraphValue]) -> list[OnnxType | None] | None:
         """The types of the results, if they are surely those of what is replaced."""
-        found: list[OnnxType | None] = []
+        kinds: list[OnnxType | None] = []
         for value, old, result in zip(
             values, self.match.kinds, self.match.pattern.results, strict=True
         ):
@@ -357,8 +357,8 @@ class Attempt:
             if not fits(old, value.kind, names=not self.replay.verbatim):
                 self._declined(f"the result would be {value.kind}, not {old}")
                 return None
-            found.append(meet(value.kind, old))
-        return found
+            kinds.append(meet(value.kind, old))
+        return kinds
 
     def _grows(self, added: Sequence[ir.Node]) -> bool:
         """Whether more nodes are added than taken away; what weights alone make does not count."""
@@ -375,8 +375,8 @@ class Attempt:
         new = values[0].value.producer()
         if new is None or new.op_type != old.op_type or new.domain != old.domain:
             return False
-        given = [None if v is None else self._value(v) for v in old.inputs]
-        same = [None if g is None else g.value for g in given] == list(new.inputs)
+        inputs = [None if v is None else self._value(v) for v in old.inputs]
+        same = [None if g is None else g.value for g in inputs] == list(new.inputs)
         return same and _attributes(old) == _attributes(new)
 
     # -- results -------------------------------------------------------------------------------

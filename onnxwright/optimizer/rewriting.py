@@ -71,8 +71,8 @@ def rewrite(
         ['Relu']
     """
     source, _ = rewritten(opened(model, schemas=True), rules, level, metadata)
-    made: M = returned(source, model)
-    return made
+    result: M = returned(source, model)
+    return result
 
 
 def rewritten(

@@ -107,13 +107,13 @@ class Rule:
         Raises:
             ScriptNameError: it asks for a parameter that no pattern binds (OW852).
         """
-        known = {p for pattern in self.patterns for p in pattern.parameters}
+        bound_names = {p for pattern in self.patterns for p in pattern.parameters}
         _, *parameters = inspect.signature(function).parameters.values()
         for p in parameters:
-            if p.name not in known and p.name != "match":
+            if p.name not in bound_names and p.name != "match":
                 fail(messages.BadReplacement(
                     rule=self.name, reason=f"no pattern binds `{p.name}`",
-                    parameters=", ".join(sorted(known))
+                    parameters=", ".join(sorted(bound_names))
                 ))  # fmt: skip
         self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
         place = next((n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
@@ -150,10 +150,10 @@ class Rule:
                 parameters=", ".join(self.patterns[0].parameters),
             ))  # fmt: skip
         if self._rest is not None:
-            given = [bound.get(n) for n in self._before]
+            arguments = [bound.get(n) for n in self._before]
             rest = bound.get(self._rest) or ()
             after = {n: bound.get(n) for n in self._wanted if n not in self._before}
-            return self.replacement(op, *given, *rest, **after)
+            return self.replacement(op, *arguments, *rest, **after)
         return self.replacement(op, **{n: bound.get(n) for n in self._wanted})
 
     def for_version(self, _version: int) -> Rule:
@@ -274,14 +274,14 @@ class FunctionRule(Rule):
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""
         functions = self._script.lowered_functions(_version)
-        made = Rule(
+        rule_of_version = Rule(
             self._script.function,
             name=self.name,
             pattern=Pattern.of_function(functions[-1]),
             **self._options,
         )
-        made.functions = tuple(functions)
-        return made
+        rule_of_version.functions = tuple(functions)
+        return rule_of_version
 
 
 rule = _RuleMaker()

@@ -73,41 +73,41 @@ def _scaled(value: ir.Value | None, *, shared: bool = False) -> tuple[ir.Value |
 
 def scores_of(value: ir.Value | None) -> Scores | None:
     """What the input of a Softmax is made of; None if it is not a matrix of scores."""
-    made = Scores()
+    scores = Scores()
     if (node := _node(value, "Add", "Where")) is not None:
-        value = _unmasked(node, made)
+        value = _unmasked(node, scores)
         if value is None:
             return None
-    value, made.factor = _scaled(value)
+    value, scores.factor = _scaled(value)
     product = _node(value, "MatMul")
     if product is None:
         return None
-    made.q, left = _scaled(product.inputs[0], shared=True)
-    made.kt, right = _scaled(product.inputs[1], shared=True)
-    made.factor *= left * right
-    turn = _node(made.kt, "Transpose")
+    scores.q, left = _scaled(product.inputs[0], shared=True)
+    scores.kt, right = _scaled(product.inputs[1], shared=True)
+    scores.factor *= left * right
+    turn = _node(scores.kt, "Transpose")
     if turn is not None and "perm" in turn.attributes:
         inner, before = _scaled(turn.inputs[0])
         if inner is not turn.inputs[0]:
-            made.kt, made.perm = inner, list(turn.attributes["perm"].as_ints())
-            made.factor *= before
-    return made
+            scores.kt, scores.perm = inner, list(turn.attributes["perm"].as_ints())
+            scores.factor *= before
+    return scores
 
 
-def _unmasked(node: ir.Node, made: Scores) -> ir.Value | None:
+def _unmasked(node: ir.Node, parts: Scores) -> ir.Value | None:
     """The scores that a node masks."""
     if node.op_type == "Where":
         seen, a, b = node.inputs
         for scores, other, turned in ((a, b, False), (b, a, True)):
             number = _scalar(other)
             if number is not None and number <= _HIDDEN and _leads_to_product(scores):
-                made.mask, made.turned, made.hides = seen, turned, {number}
+                parts.mask, parts.turned, parts.hides = seen, turned, {number}
                 return scores
         return None
     a, b = node.inputs
     for scores, mask in ((a, b), (b, a)):
         if _leads_to_product(scores):
-            made.mask, made.hides = mask, _lowest_numbers(mask)
+            parts.mask, parts.hides = mask, _lowest_numbers(mask)
             return scores
     return None
 
@@ -121,7 +121,7 @@ def _lowest_numbers(mask: ir.Value | None) -> set[float]:
 
     A mask of floats that the caller gives may have any of them.
     """
-    found: set[float] = set()
+    numbers: set[float] = set()
     waiting: list[ir.Value | None] = [mask]
     seen: set[ir.Value] = set()
     while waiting and len(seen) < _MOST_STEPS:
@@ -132,15 +132,15 @@ def _lowest_numbers(mask: ir.Value | None) -> set[float]:
         array = small_array(value)
         if array is not None:
             if array.dtype.kind == "f" and array.size and array.min() <= _LOWEST:
-                found.add(float(array.min()))
+                numbers.add(float(array.min()))
             continue
         node = value.producer()
         if node is None:
             if tensor_of(value) is None and (value.dtype is None or _is_float(value)):
-                found |= {-math.inf, _LOWEST}
+                numbers |= {-math.inf, _LOWEST}
         elif not _is_computed(node):
             waiting += list(node.inputs)
-    return found
+    return numbers
 
 
 def _is_float(value: ir.Value) -> bool:

@@ -117,14 +117,14 @@ class PatternIndex:
             return []
         # Several patterns look at the same, and differ in what else they have.
         answers: dict[str, bool] = {}
-        found = []
+        entries = []
         for screened in left:
             form = screened.form
             if form not in answers:
                 answers[form] = screened.may_lie(node)
             if answers[form]:
-                found.append(screened.entry)
-        return found
+                entries.append(screened.entry)
+        return entries
 
 
 class _Screened:
@@ -221,18 +221,18 @@ def _interior(node: PatternNode) -> Iterator[PatternNode]:
             yield from _interior(p.node)
 
 
-def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
+def _may_share(expected: PatternNode, node: ir.Node, names: _Common) -> bool:
     """Whether a value that may be one of some variables has another reader that may be in a match.
 
     Args:
-        wanted: the node of the pattern.
+        expected: the node of the pattern.
         node: the node of the model; as far as operators say it may be that of the pattern.
         names: the variables, with the operators that read them for the other results; constants
             that are equal may be one of them as well.
     """
-    orders = [wanted.inputs]
-    if wanted.commutative and len(node.inputs) == 2:
-        orders.append(wanted.inputs[::-1])
+    orders = [expected.inputs]
+    if expected.commutative and len(node.inputs) == 2:
+        orders.append(expected.inputs[::-1])
     for inputs in orders:
         for p, value in zip(inputs, node.inputs):
             if isinstance(p, Rest) or value is None:
@@ -251,7 +251,7 @@ def _may_share(wanted: PatternNode, node: ir.Node, names: _Common) -> bool:
                 operators = names[p.name]
                 if any(r is not node and r.op_type in operators for r in readers(value)):
                     return True
-    return len(node.inputs) < len(wanted.inputs)  # an attribute may be a variable
+    return len(node.inputs) < len(expected.inputs)  # an attribute may be a variable
 
 
 def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
@@ -292,10 +292,10 @@ def _maker_and_read(value: ir.Value | None) -> _Maker:
     return (node.op_type, node.domain, tuple([_maker(v) for v in node.inputs]))
 
 
-def _may_read(wanted: PatternNode, makers: Sequence[_Maker]) -> bool:
+def _may_read(expected: PatternNode, makers: Sequence[_Maker]) -> bool:
     """Whether inputs that are made like this may be those of a node of a pattern."""
-    inputs = wanted.inputs
-    if wanted.commutative and len(makers) == 2:
+    inputs = expected.inputs
+    if expected.commutative and len(makers) == 2:
         return any(all(map(_may_make, order, makers)) for order in (inputs, inputs[::-1]))
     # Only constants may be attributes of the node instead of its inputs.
     if any(isinstance(p, Output) for p in inputs[len(makers) :]):
@@ -323,29 +323,29 @@ def _may_make(p: Any, maker: _Maker) -> bool:
     return isinstance(p, Variable) and p.constant in (None, is_constant)
 
 
-def may_lie(wanted: PatternNode, node: ir.Node) -> bool:
+def may_lie(expected: PatternNode, node: ir.Node) -> bool:
     """Whether a node may be that of a pattern, as far as operators and constants say.
 
     Args:
-        wanted: the node of the pattern.
+        expected: the node of the pattern.
         node: the node of the model.
 
     Returns:
         False where no match has the node there.
     """
-    if node.op_type != wanted.op_type or node.domain != wanted.domain:
+    if node.op_type != expected.op_type or node.domain != expected.domain:
         return False
-    given, inputs = node.inputs, wanted.inputs
-    if wanted.commutative and len(given) == 2:
+    values, inputs = node.inputs, expected.inputs
+    if expected.commutative and len(values) == 2:
         p, q = inputs
-        a, b = given
+        a, b = values
         return (_may_be(p, a) and _may_be(q, b)) or (_may_be(p, b) and _may_be(q, a))
-    count = len(given)
+    count = len(values)
     for n, p in enumerate(inputs):
         if isinstance(p, Rest):
             return True
         if n < count:
-            if not _may_be(p, given[n]):
+            if not _may_be(p, values[n]):
                 return False
         elif isinstance(p, Output):
             return False

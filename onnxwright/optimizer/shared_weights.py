@@ -50,15 +50,15 @@ def share_weights(
     replaced: dict[str, str] = {}
     for group in _alike(model, fixed):
         for same in _equal(group, frozen, weights or frozen):
-            known = same[0]
-            if known.graph is not model.graph:
+            kept = same[0]
+            if kept.graph is not model.graph:
                 continue  # the bodies of others do not see it
             for value in same[1:]:
-                ir.convenience.replace_all_uses_with(value, known)
+                ir.convenience.replace_all_uses_with(value, kept)
                 for name, text in props_of(value).items():
-                    known.metadata_props.setdefault(name, text)
+                    kept.metadata_props.setdefault(name, text)
                 gone.append(value)
-                replaced[str(value.name)] = str(known.name)
+                replaced[str(value.name)] = str(kept.name)
     drop_unused(gone)
     return replaced
 

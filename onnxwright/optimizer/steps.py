@@ -65,14 +65,14 @@ def steps_of(uses: Iterable[Use]) -> list[Step]:
     by_rule: dict[str, Counter[Use]] = {}
     for use in uses:
         by_rule.setdefault(use.rule, Counter())[use] += 1
-    made = []
+    steps = []
     for rule, forms in by_rule.items():
         first = forms.most_common(1)[0][0]
         shown = _arrow(Counter(first.before), Counter(first.after))
         before = sum(len(use.before) * n for use, n in forms.items())
         after = sum(len(use.after) * n for use, n in forms.items())
-        made.append(Step(rule, forms.total(), before, after, shown, len(forms) - 1))
-    return made
+        steps.append(Step(rule, forms.total(), before, after, shown, len(forms) - 1))
+    return steps
 
 
 def step_between(
@@ -99,19 +99,19 @@ def step_between(
 
 def merged(steps: Iterable[Step]) -> list[Step]:
     """Steps of one name as one, in the order of the first."""
-    made: dict[str, Step] = {}
+    by_name: dict[str, Step] = {}
     for step in steps:
-        known = made.get(step.name)
-        if known is None:
-            made[step.name] = step
+        earlier = by_name.get(step.name)
+        if earlier is None:
+            by_name[step.name] = step
             continue
-        first = max(known, step, key=lambda s: s.times)
-        others = known.forms + step.forms + (known.operators != step.operators)
-        made[step.name] = Step(
-            step.name, known.times + step.times, known.before + step.before,
-            known.after + step.after, first.operators, others,
+        first = max(earlier, step, key=lambda s: s.times)
+        others = earlier.forms + step.forms + (earlier.operators != step.operators)
+        by_name[step.name] = Step(
+            step.name, earlier.times + step.times, earlier.before + step.before,
+            earlier.after + step.after, first.operators, others,
         )  # fmt: skip
-    return list(made.values())
+    return list(by_name.values())
 
 
 def table(steps: Iterable[Step], nodes: tuple[int, int]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onnxwright.operators import facts
+from onnxwright.operators import all_facts, facts
 from onnxwright.optimizer.constants import small_array, tensor_of
 
 
@@ -80,7 +80,7 @@ def _may_round(node: ir.Node) -> bool:
 
 
 def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Move | None:
-    made = Move()
+    move = Move()
     for n, value in enumerate(node.inputs):
         if value is None or value in carried:
             continue
@@ -91,8 +91,8 @@ def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Mov
         if len(shape) > len(perm):
             return None
         if any(d != 1 for d in shape):
-            made.weights.append(n)
-    return made
+            move.weights.append(n)
+    return move
 
 
 def _axis(node: ir.Node, perm: Perm) -> Move | None:
@@ -150,10 +150,10 @@ def _reduced(node: ir.Node, perm: Perm) -> Move | None:
         return None
     gone = {a % len(perm) for a in axes}
     moved = sorted(perm[a] for a in gone)
-    made = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
+    move = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
     if keeps is not None and not keeps.as_int():
-        return made if _is_in_order(made, perm, gone) else None
-    return made
+        return move if _is_in_order(move, perm, gone) else None
+    return move
 
 
 def _is_in_order(made: Move, perm: Perm, gone: set[int]) -> bool:
@@ -196,9 +196,6 @@ def _quantized(node: ir.Node, perm: Perm) -> Move | None:
     return Move() if scale is not None and not list(scale.shape) else None
 
 
-_REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
-               "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")  # fmt: skip
-
 _PLANNERS: dict[str, Planner] = {
     "Concat": _axis,
     "Split": _axis,
@@ -210,5 +207,5 @@ _PLANNERS: dict[str, Planner] = {
     "Resize": _resize,
     "QuantizeLinear": _quantized,
     "DequantizeLinear": _quantized,
-    **dict.fromkeys(_REDUCTIONS, _reduced),
+    **{record.name: _reduced for record in all_facts() if record.reduces},
 }

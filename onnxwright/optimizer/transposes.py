@@ -185,10 +185,10 @@ class _Regions:
             for value in node.inputs:
                 if value in self.carried:
                     parent[root(self.carried[value])] = root(node)
-        found: dict[Any, list[ir.Node]] = {}
+        regions: dict[Any, list[ir.Node]] = {}
         for node in self.moves:
-            found.setdefault(root(node), []).append(node)
-        return list(found.values())
+            regions.setdefault(root(node), []).append(node)
+        return list(regions.values())
 
     def _gain(self, region: list[ir.Node]) -> int:
         inside = set(region)
@@ -231,9 +231,9 @@ class _Regions:
                 node.replace_input_with(place, self._moved(node, node.inputs[place]))
             for place, numbers in move.constants.items():
                 node.replace_input_with(place, self._constant(node, numbers))
-            for name, given in move.attributes.items():
-                kind = ir.AttributeType.INTS if isinstance(given, list) else ir.AttributeType.INT
-                node.attributes[name] = ir.Attr(name, kind, given)
+            for name, setting in move.attributes.items():
+                kind = ir.AttributeType.INTS if isinstance(setting, list) else ir.AttributeType.INT
+                node.attributes[name] = ir.Attr(name, kind, setting)
             if not move.is_last:
                 for value in node.outputs:
                     self._result(node, value, inside)
@@ -261,20 +261,20 @@ class _Regions:
         perm = ir.Attr("perm", ir.AttributeType.INTS, list(self.perm))
         back = ir.Node("", "Transpose", [value], [perm], num_outputs=1)
         back.metadata_props.update(node.metadata_props)
-        made = back.outputs[0]
-        made.name, made.type, made.shape = value.name, value.type, value.shape
-        made.doc_string = value.doc_string
-        made.metadata_props.update(value.metadata_props)
+        result = back.outputs[0]
+        result.name, result.type, result.shape = value.name, value.type, value.shape
+        result.doc_string = value.doc_string
+        result.metadata_props.update(value.metadata_props)
         value.name = self.names.free(f"{value.name}.before")
-        if made.shape is not None:
-            value.shape = ir.Shape([made.shape[n] for n in self.inverse])
+        if result.shape is not None:
+            value.shape = ir.Shape([result.shape[n] for n in self.inverse])
         self.graph.insert_after(node, back)
         for use in uses:
-            use.node.replace_input_with(use.idx, made)
+            use.node.replace_input_with(use.idx, result)
         if value.is_graph_output():
             for n, output in enumerate(self.graph.outputs):
                 if output is value:
-                    self.graph.outputs[n] = made
+                    self.graph.outputs[n] = result
 
     def _pass_on(self, node: ir.Node, value: ir.Value) -> None:
         """Let a value take the place of the result of a Transpose that does nothing now."""
@@ -297,9 +297,9 @@ class _Regions:
     def _moved(self, node: ir.Node, value: ir.Value | None) -> ir.Value:
         """A weight whose axes are moved as those of what it is used with."""
         assert value is not None
-        known = self.weights.get(value)
-        if known is not None:
-            return known
+        moved = self.weights.get(value)
+        if moved is not None:
+            return moved
         assert value.shape is not None
         wide, missing = value, len(self.perm) - len(value.shape)
         if missing:
@@ -308,9 +308,11 @@ class _Regions:
             wide = self._first("Reshape", [value, sizes], [], shape, value)
         dims = _sizes(wide)
         attr = ir.Attr("perm", ir.AttributeType.INTS, list(self.inverse))
-        made = self._first("Transpose", [wide], [attr], [dims[n] for n in self.inverse], value)
-        self.weights[value] = made
-        return made
+        transposed = self._first(
+            "Transpose", [wide], [attr], [dims[n] for n in self.inverse], value
+        )
+        self.weights[value] = transposed
+        return transposed
 
     def _first(
         self, kind: str, inputs: list[ir.Value], attrs: list[ir.Attr], shape: Any, of: ir.Value

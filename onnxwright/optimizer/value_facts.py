@@ -62,13 +62,13 @@ def facts(value: Any) -> ValueFacts:
     backend: Any = value.backend
     node = value.value.producer()
     held = value.value in backend.pool
-    known = backend.constant_value(value)
+    constant = backend.constant_value(value)
     return ValueFacts(
         kind=value.kind,
         dtype=value.dtype,
         shape=value.shape,
         dims=value.dims,
         constant=value.constant,
-        is_weight=held and known is None,
+        is_weight=held and constant is None,
         made_by="" if node is None else node.op_type,
     )

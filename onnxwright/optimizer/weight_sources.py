@@ -45,13 +45,13 @@ class Derived(ir.LazyTensor):
         shape: Sequence[int],
         name: str | None = None,
     ) -> None:
-        def made() -> Any:
+        def tensor() -> Any:
             array = np.asarray(compute([read_tensor(t) for t in self.sources]))
             assert array.shape == tuple(shape)
-            wanted = DType(int(dtype)).numpy
-            return ir.Tensor(array.astype(wanted, copy=False), dtype=dtype)
+            element_type = DType(int(dtype)).numpy
+            return ir.Tensor(array.astype(element_type, copy=False), dtype=dtype)
 
-        super().__init__(made, dtype=dtype, shape=ir.Shape(shape), name=name)
+        super().__init__(tensor, dtype=dtype, shape=ir.Shape(shape), name=name)
         self.sources = tuple(sources)
 
 
@@ -136,10 +136,10 @@ def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -
             which.append(places[name])
         plan.append((part.make, which))
 
-    def made(given: Sequence[Any]) -> Any:
-        return make([inner([given[n] for n in which]) for inner, which in plan])
+    def make_of_all(arrays: Sequence[Any]) -> Any:
+        return make([inner([arrays[n] for n in which]) for inner, which in plan])
 
-    return WeightSource(tuple(places), tuple(tensors), made)
+    return WeightSource(tuple(places), tuple(tensors), make_of_all)
 
 
 def _is_same(a: Any, b: Any) -> bool:
@@ -176,15 +176,15 @@ def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:
         tensors: the new tensors by the names of `sources`, of the same shapes and types.
     """
     for value in model.graph.initializers.values():
-        made = source_of(value)
-        if value.const_value is None or not any(name in tensors for name in made.names):
+        source = source_of(value)
+        if value.const_value is None or not any(name in tensors for name in source.names):
             continue
-        new = tuple(tensors.get(n, t) for n, t in zip(made.names, made.tensors, strict=True))
-        tensor = made.make(new)
+        new = tuple(tensors.get(n, t) for n, t in zip(source.names, source.tensors, strict=True))
+        tensor = source.make(new)
         tensor.name = value.name
         value.const_value = tensor
         if is_derived(value):
-            value.meta[_KEY] = replace(made, tensors=new)
+            value.meta[_KEY] = replace(source, tensors=new)
 
 
 def is_missing(tensor: Any) -> bool:
@@ -231,22 +231,22 @@ class Names:
             self._taken.update(one.initializers)
             self._taken.update(v.name for node in one for v in node.outputs)
 
-    def add(self, name: str, made: WeightSource, *, described: bool) -> ir.Value:
+    def add(self, name: str, source: WeightSource, *, described: bool) -> ir.Value:
         """A new initializer that is made of others.
 
         Args:
             name: the name it asks for; a number is added where it is taken.
-            made: its sources.
+            source: its sources.
             described: whether the model says what they are.
 
         Returns:
             The initializer.
         """
         value = ir.Value(name=self.free(name))
-        set_source(value, made)
+        set_source(value, source)
         if described:
             # Constants of the program are nobody's to change.
-            pairs = zip(made.names, made.tensors, strict=True)
+            pairs = zip(source.names, source.tensors, strict=True)
             weights = [name for name, tensor in pairs if type(tensor) is not ir.Tensor]
             value.metadata_props[_KEY] = ", ".join(weights)
         self.graph.initializers[str(value.name)] = value

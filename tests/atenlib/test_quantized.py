@@ -16,6 +16,8 @@ X = torch.linspace(-3.05, 3.05, 24).reshape(2, 3, 4)
 SCALES = torch.tensor([0.05, 0.1, 0.02])
 ZEROS = torch.tensor([0, 3, -2])
 OPS = torch.ops.quantized_decomposed
+FAKE_LEARNED = torch.ops.aten._fake_quantize_learnable_per_tensor_affine
+FAKE_LEARNED_CHANNEL = torch.ops.aten._fake_quantize_learnable_per_channel_affine
 
 
 def cases() -> dict[str, Any]:
@@ -112,6 +114,22 @@ def cases() -> dict[str, Any]:
         ),
         "fake channel": lambda: torch.fake_quantize_per_channel_affine(
             X, SCALES, ZEROS.to(torch.int32), 1, -8, 7
+        ),
+        "learned": lambda: FAKE_LEARNED(X, torch.tensor([0.05]), torch.tensor([2.5]), -128, 127),
+        "learned narrow": lambda: FAKE_LEARNED(
+            X, torch.tensor([0.05]), torch.tensor([-9.6]), -8, 7, 0.5
+        ),
+        "learned without zero": lambda: FAKE_LEARNED(
+            X, torch.tensor([0.05]), torch.tensor([0.4]), 3, 9
+        ),
+        "learned channel": lambda: FAKE_LEARNED_CHANNEL(
+            X, SCALES, torch.tensor([0.5, 3.5, -2.7]), 1, -128, 127
+        ),
+        "learned channel narrow": lambda: FAKE_LEARNED_CHANNEL(
+            X, SCALES, torch.tensor([0.5, 30.0, -20.0]), 1, -8, 7
+        ),
+        "learned channel half": lambda: FAKE_LEARNED_CHANNEL(
+            X.half(), SCALES, torch.tensor([0.5, 3.5, -2.7]), 1, 0, 255
         ),
     }
 

@@ -1,4 +1,4 @@
-"""Commands that change a model: `convert`, `extract`, `compose`, `set-shapes`, `rename`."""
+"""Commands that change a model: `convert`, `extract`, `compose`, `rename`, ..."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def test_extract_compose_shapes_and_names(model: Path, monkeypatch, capsys) -> N
         "rename d.onnx --inputs x=ids --outputs y=sum --dims batch=N -o e.onnx",
         "set-shapes e.onnx --dim N=4 -o f.onnx",
         "compose a.onnx b.onnx --connect h=h --prefix b_ -o g.onnx",
+        "remove-metadata g.onnx --keep *license -o h.onnx --verify",
     ):
         assert main(line.split()) == 0, line
         assert capsys.readouterr().err == ""
@@ -72,6 +73,7 @@ def test_extract_compose_shapes_and_names(model: Path, monkeypatch, capsys) -> N
         ("chekc m.py", 2, "there is no command 'chekc'; did you mean 'check'?"),
         ("set-shapes m.onnx -o n.onnx", 2, "say what changes"),
         ("rename m.onnx -o n.onnx", 2, "say what to rename"),
+        ("remove-metadata m.onnx --keep license -o n.onnx", 2, "no metadata `license`"),
     ],
 )
 def test_mistakes(model: Path, line: str, status: int, words: str, monkeypatch, capsys) -> None:

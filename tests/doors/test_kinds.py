@@ -118,6 +118,7 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "fold_constants": ow.fold_constants,
     "inline": ow.inline,
     "remove_unused": ow.remove_unused,
+    "remove_metadata": ow.remove_metadata,
     "replace_functions": lambda m: ow.replace_functions(m, {}),
     "quantize_weights": ow.quantize_weights,
     "to_half": lambda m: ow.to_half(m, keep=["*"]),

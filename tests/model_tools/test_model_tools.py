@@ -280,6 +280,71 @@ class TestRename:
         assert names(model.graph.initializer) == ["w"]
 
 
+class TestRemoveMetadata:
+    def described(self):
+        """A model in which all that can have a doc string or metadata has both."""
+        model = branches()
+        model.graph.initializer.append(onnx.helper.make_tensor("texts", 8, [1], [b"text"]))
+        messages = [model]
+        for message in messages:
+            for field, value in message.ListFields():
+                if field.message_type:
+                    messages += [value] if hasattr(value, "DESCRIPTOR") else value
+            if "doc_string" in message.DESCRIPTOR.fields_by_name:
+                message.doc_string = "of /home/me"
+            if "metadata_props" in message.DESCRIPTOR.fields_by_name:
+                for key in ("license", "trace", "trace.line"):
+                    message.metadata_props.add(key=key, value="of /home/me")
+        return model
+
+    def test_everywhere(self):
+        model = self.described()
+        before = model.SerializeToString(deterministic=True)
+        assert before.count(b"of /home/me") > 60
+        assert b"/home/me" not in ow.remove_metadata(model).SerializeToString()
+        assert b"/home/me" not in ow.remove_metadata(before)
+        held = ir.from_proto(model)
+        assert b"/home/me" not in ir.to_proto(ow.remove_metadata(held)).SerializeToString()
+        assert ir.to_proto(held).SerializeToString(deterministic=True).count(b"/home/me") > 60
+        assert model.SerializeToString(deterministic=True) == before, "it is not changed"
+        for flag in (True, False):
+            given = [X, np.array(flag)]
+            made = checked(ow.remove_metadata(model))
+            assert same(run(branches(), given), run(made, given))
+
+    @pytest.mark.parametrize(
+        ("keep", "keys"),
+        [
+            ("license", ["license"]),
+            (["trace*"], ["trace", "trace.line"]),
+            (["trace", "license", "none.*"], ["license", "trace"]),
+        ],
+    )
+    def test_what_is_kept(self, keep, keys):
+        made = ow.remove_metadata(self.described(), keep=keep)
+        for message in (made, made.graph, made.graph.node[0], made.functions[0]):
+            assert sorted(entry.key for entry in message.metadata_props) == keys
+            assert message.doc_string == ""
+
+    @pytest.mark.parametrize(("keep", "code"), [("licence", "OW876"), ([3], "OW882")])
+    def test_what_is_kept_exists(self, keep, code):
+        with pytest.raises(ModelToolError, match=code):
+            ow.remove_metadata(self.described(), keep=keep)
+
+    def test_weights_in_files_stay_there(self, tmp_path):
+        model = model_of("g (float[300] x) => (float[300] y) { y = Mul(x, w) }", w=np.ones(300))
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(300, np.float32), "w"))
+        model.graph.initializer[0].doc_string = "of /home/me"
+        onnx.save(
+            model, tmp_path / "m.onnx", save_as_external_data=True, location="w", size_threshold=9
+        )
+        made = ow.remove_metadata(tmp_path / "m.onnx", output=tmp_path / "n.onnx")
+        (weight,) = onnx.load(made, load_external_data=False).graph.initializer
+        assert [e.value for e in weight.external_data if e.key == "location"] == ["w"]
+        assert weight.doc_string == ""
+        assert ow.run_model(made, [np.ones(300, np.float32)])[0].tolist() == [1.0] * 300
+
+
 class TestWeights:
     def test_initializer_and_constant(self):
         made = ow.set_initializer(branches(), {"w": np.full((3, 4), 5, np.float32), "s": [4, 3]})

@@ -309,6 +309,7 @@ def test_command_sweep(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPa
     ("line", "told"),
     [
         (["sweep", "--op", "nobody"], "no function with tests has such a name"),
+        (["sweep", "--op", "fake_quantize_per_tensor_affine"], "test_quantized.py compares"),
         (["sweep", "--dtype", "float31"], "--dtype is one of float32"),
         (["sweep", "--resume"], "--resume needs the journal"),
         (["sweep", "--op", "abs", "-n", "many"], "-n takes a number"),

@@ -204,6 +204,44 @@ def fake_quantize_per_channel_affine(
     return _fake(op, self, scale, zero_point, quant_min, quant_max, place)
 
 
+def _whole(op: Op, zero: Value, low: int, high: int) -> Value:
+    """Zero points that were learned as fractions: the nearest integers within the range."""
+    ends = (op.constant(np.float32(n)) for n in (low, high))
+    return op.Cast(op.Clip(op.Round(cast(op, zero, DType.FLOAT)), *ends), to=DType.INT64)
+
+
+@aten("aten::_fake_quantize_learnable_per_tensor_affine", rule=like(), untested=_UNTESTED)
+def fake_quantize_learnable_per_tensor_affine(
+    op: Op,
+    self: Value,
+    scale: Value,
+    zero_point: Value,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> Value:
+    """Quantized and back, with one scale and zero point that training has learned."""
+    step, zero = _one(op, scale, DType.FLOAT), _one(op, zero_point, DType.FLOAT)
+    zero = _whole(op, zero, quant_min, quant_max)
+    return _fake(op, self, step, zero, quant_min, quant_max, None)
+
+
+@aten("aten::_fake_quantize_learnable_per_channel_affine", rule=like(), untested=_UNTESTED)
+def fake_quantize_learnable_per_channel_affine(
+    op: Op,
+    self: Value,
+    scale: Value,
+    zero_point: Value,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> Value:
+    """Quantized and back, with a learned scale and zero point for each place of an axis."""
+    zero = _whole(op, zero_point, quant_min, quant_max)
+    return _fake(op, self, scale, zero, quant_min, quant_max, axis)
+
+
 def _kept(
     op: Op, x: Value, scale: Value, zero: Value, low: int, high: int, axis: int | None
 ) -> Value:

@@ -1,4 +1,4 @@
-"""`convert`, `extract`, `compose`, `set-shapes`, `rename`: a model changed as a whole."""
+"""Commands that change a model as a whole: `convert`, `extract`, `compose`, `rename` and more."""
 
 from __future__ import annotations
 
@@ -203,6 +203,28 @@ def _rename(args: Namespace) -> int:
         raise CliError("say what to rename with --inputs, --outputs, --values or --dims")
     source = model_of(args.model)
     return write_verified(args, source, rename(source, **names))
+
+
+@command(
+    "remove-metadata",
+    "remove doc strings and metadata, such as the stack traces that exporters write",
+    [
+        "onnxwright remove-metadata model.onnx -o bare.onnx",
+        "onnxwright remove-metadata model.onnx --keep license --keep 'onnxwright.*' -o bare.onnx",
+    ],
+    MODEL,
+    argument("--keep", "KEY", "metadata that stay: a key or a pattern", action="append"),
+    VERIFY,
+    OUTPUT,
+    JSON,
+    options={"keep": "--keep"},
+)
+def _remove_metadata(args: Namespace) -> int:
+    from onnxwright.model_tools import remove_metadata
+
+    source = model_of(args.model)
+    keep = [as_utf8(key) for key in args.keep or ()]
+    return write_verified(args, source, remove_metadata(source, keep=keep), exact=True)
 
 
 def _names(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import re
 import time
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -237,8 +238,20 @@ def _chosen(args: Namespace, modes: tuple[str, ...]) -> list[Any]:
     if args.module:
         todo = [u for u in todo if u.function.body.__module__.split(".")[-1] in args.module]
     if not todo:
-        raise CliError("no function with tests has such a name in such a dtype")
+        raise CliError(_why_nothing_runs(args.op or ()))
     return list(todo)
+
+
+def _why_nothing_runs(ops: Sequence[str]) -> str:
+    """What to say where no function of these names has samples."""
+    from onnxwright.atenlib.load import functions
+
+    table = functions()
+    for name in ops:
+        entry = table.get(name) or table.get(f"aten::{name}")
+        if entry is not None and entry.untested:
+            return f"`{name}` is not run by samples of PyTorch: {entry.untested}"
+    return "no function with tests has such a name in such a dtype (see `onnxwright coverage`)"
 
 
 def _shard(todo: list[Any], text: str | None) -> list[Any]:

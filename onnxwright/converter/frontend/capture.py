@@ -212,11 +212,11 @@ def capture(function: Callable[..., Any], source: str | None = None) -> SourceUn
     target = plain_function(function)
     code = target.__code__
     file = code.co_filename
-    known = _known_modules.get(id(code))
+    module = _known_modules.get(id(code))
     if source is not None:
         unit = _from_text(target, source)
-    elif known is not None:
-        text, tree = known
+    elif module is not None:
+        text, tree = module
         node = definition_of(tree, code, code.co_firstlineno)
         assert node is not None
         unit = SourceUnit(target, file, text, node)

@@ -148,11 +148,11 @@ def _lower(
                 else AttributeRef(p.name, p.spec.kind, optional=_may_be_none(p))
             )
             continue
-        given = p.name in arguments.types
-        if p.name in arguments.absent or (main and p.default is None and not given):
+        is_given = p.name in arguments.types
+        if p.name in arguments.absent or (main and p.default is None and not is_given):
             env[p.name] = None  # an optional input that the call or the model does not have
             continue
-        kind = arguments.types[p.name] if given else input_type(p, exact=context.verbatim)
+        kind = arguments.types[p.name] if is_given else input_type(p, exact=context.verbatim)
         value = b.wrap(recorder.input(p.name, kind), kind, arguments.numbers.get(p.name))
         if value.weak is not None:
             numbers[p.name] = value

@@ -94,8 +94,8 @@ def needs(op_type: str, domain: str, attributes: Mapping[str, Any], count: int) 
     read = unasked.inputs if unasked is not None else ()
     elements = unasked is not None and unasked.elements
     places = range(max(count, *(n + 1 for n in read)) if read else count)
-    found = [Need(n, least[n] if n < len(least) else 0, elements, n in read) for n in places]
-    return [need for need in found if need.rank or need.elements or need.given]
+    every = [Need(n, least[n] if n < len(least) else 0, elements, n in read) for n in places]
+    return [need for need in every if need.rank or need.elements or need.given]
 
 
 def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -165,12 +165,12 @@ def _needs(node: onnx.NodeProto) -> list[Need]:
     record = facts(node.op_type, node.domain)
     if not record.least_ranks and record.reads_unasked is None:
         return []
-    found = needs(node.op_type, node.domain, plain_attributes(node), len(node.input))
-    given = [need for need in found if need.place < len(node.input) and node.input[need.place]]
-    for need in found:
-        if need.given and need not in given:
+    needed = needs(node.op_type, node.domain, plain_attributes(node), len(node.input))
+    connected = [need for need in needed if need.place < len(node.input) and node.input[need.place]]
+    for need in needed:
+        if need.given and need not in connected:
             raise UnreadableError(f"input {need.place} of {_called(node)} {LEFT_OUT}", node)
-    return given
+    return connected
 
 
 def _axes(count: int) -> str:

@@ -206,12 +206,12 @@ def without_links(
     real = path.resolve()
     if real == folder.resolve() / entries["location"]:
         return tensor, str(folder)
-    made = onnx.TensorProto()
-    made.CopyFrom(tensor)
-    for entry in made.external_data:
+    renamed = onnx.TensorProto()
+    renamed.CopyFrom(tensor)
+    for entry in renamed.external_data:
         if entry.key == "location":
             entry.value = real.name
-    return made, str(real.parent)
+    return renamed, str(real.parent)
 
 
 def more_than_memory(size: int, where: str) -> Damage:

@@ -37,13 +37,13 @@ def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphPro
     Raises:
         Damage: they do.
     """
-    known: dict[Key, onnx.FunctionProto] = {}
+    by_key: dict[Key, onnx.FunctionProto] = {}
     for f in functions:
         key = (f.domain, f.name, f.overload)
-        if key in known:
+        if key in by_key:
             raise Damage("structure", f"function {quoted(f.name)}", "it is defined twice")
-        known[key] = f
-    calls = {key: [k for k in called(f.node) if k in known] for key, f in known.items()}
+        by_key[key] = f
+    calls = {key: [k for k in called(f.node) if k in by_key] for key, f in by_key.items()}
     try:
         order = list(TopologicalSorter({k: set(v) for k, v in calls.items()}).static_order())
     except CycleError as error:
@@ -54,7 +54,7 @@ def check_functions(functions: Sequence[onnx.FunctionProto], main: onnx.GraphPro
     depth: dict[Key, int] = {}
     for key in order:
         inner = calls[key]
-        size[key] = sum(1 for _ in called(known[key].node)) + sum(size[k] for k in inner)
+        size[key] = sum(1 for _ in called(by_key[key].node)) + sum(size[k] for k in inner)
         depth[key] = 1 + max((depth[k] for k in inner), default=0)
         where = f"function {quoted(key[1])}"
         _check_size(size[key], where)

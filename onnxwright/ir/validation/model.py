@@ -205,9 +205,9 @@ class _Checker:
             self._texts(f"{where}, quantization annotations", note.tensor_name)
             self._properties(note.quant_parameter_tensor_names, where)
         self._once("initializer", held, where)
-        made = {name for node in graph.node for name in node.output}
+        results = {name for node in graph.node for name in node.output}
         for name in held:
-            if name in made:
+            if name in results:
                 what = f"the value {quoted(name)} is an initializer and the output of a node"
                 raise Damage("structure", where, what)
         names = None if outside is None else outside | set(held)

@@ -69,19 +69,19 @@ def _promises(domain: str, op_type: str, version: int) -> _Promises | None:
     return None if schema is None else _promises_of(schema)
 
 
-def _promises_of(known: OpSignature) -> _Promises:
+def _promises_of(operator: OpSignature) -> _Promises:
     def single(params: Sequence[Any]) -> tuple[int, ...]:
         return tuple(n for n, p in enumerate(params) if p.option == "single")
 
     return _Promises(
-        (known.min_input, known.max_input),
-        (known.min_output, known.max_output),
-        single(known.inputs),
-        known.variadic_input,
-        single(known.outputs),
-        {name: attr.kind.number for name, attr in known.attributes.items()},
-        tuple(name for name, attr in known.attributes.items() if attr.required),
-        facts(known.name, known.domain).attribute_fault,
+        (operator.min_input, operator.max_input),
+        (operator.min_output, operator.max_output),
+        single(operator.inputs),
+        operator.variadic_input,
+        single(operator.outputs),
+        {name: attr.kind.number for name, attr in operator.attributes.items()},
+        tuple(name for name, attr in operator.attributes.items() if attr.required),
+        facts(operator.name, operator.domain).attribute_fault,
     )
 
 
@@ -311,8 +311,8 @@ def _check_attributes(
             if attr.i not in _ELEMENTS and not attr.i == ELEMENT_TYPES[name] == 0:
                 what = f"{attr.i} is not an element type"
         if what is None and expected is not None and expected != kind:
-            found, takes = (_A.AttributeType.Name(k) for k in (kind, expected))
-            what = f"its type is {found}, the operator takes {takes}"
+            type_name, takes = (_A.AttributeType.Name(k) for k in (kind, expected))
+            what = f"its type is {type_name}, the operator takes {takes}"
         if what is not None:
             raise Damage("structure", f"attribute {quoted(name)}", what)
     for name in promises.required if promises is not None else ():
@@ -343,12 +343,12 @@ def _check_bodies(node: onnx.NodeProto, version: int) -> None:
             continue
         takes, gives = (0 if node.op_type == "If" else len(node.input)), len(node.output) + extra
         where = f"graph {quoted(attr.g.name)}"
-        for given, wanted, word in (
+        for count, least, word in (
             (len(attr.g.input), max(takes, 2 * extra), "input"),
             (len(attr.g.output), gives, "output"),
         ):
-            if given < wanted:
-                raise Damage("structure", where, f"it has {given} {word}s, the node needs {wanted}")
+            if count < least:
+                raise Damage("structure", where, f"it has {count} {word}s, the node needs {least}")
         if node.op_type == "Loop" and len(attr.g.input) > max(takes, 2):
             carried = max(takes - 2, 0)
             what = f"it has {len(attr.g.input)} inputs, the node gives it 2 and {carried} values"

@@ -29,11 +29,11 @@ def check_order(nodes: Sequence[onnx.NodeProto], where: str, *, needed: bool = F
     Source:
         The ONNX IR specification: the nodes of a graph are sorted topologically.
     """
-    made = _made(nodes)
-    number = _first_late(nodes, made)
+    makers = _made(nodes)
+    number = _first_late(nodes, makers)
     if number is None:
         return True
-    reads = [_read(node, made) for node in nodes]
+    reads = [_read(node, makers) for node in nodes]
     try:
         TopologicalSorter(dict(enumerate(reads))).prepare()
     except CycleError as error:
@@ -69,12 +69,12 @@ def in_order(model: onnx.ModelProto) -> onnx.ModelProto:
     bodies = (model.graph, *model.functions)
     if all(check_order(nodes, "") for body in bodies for nodes in _lists(body.node)):
         return model
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    for body in (made.graph, *made.functions):
+    ordered = onnx.ModelProto()
+    ordered.CopyFrom(model)
+    for body in (ordered.graph, *ordered.functions):
         for nodes in _lists(body.node):
             _sort(nodes)
-    return made
+    return ordered
 
 
 def check_sorted(model: onnx.ModelProto) -> None:
@@ -126,15 +126,15 @@ def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
     return places
 
 
-def _first_late(nodes: Sequence[onnx.NodeProto], made: dict[str, int]) -> int | None:
+def _first_late(nodes: Sequence[onnx.NodeProto], makers: dict[str, int]) -> int | None:
     """The first node that reads its own output or that of a later one; None if all are sorted."""
     for number, node in enumerate(nodes):
         for name in node.input:
-            if made.get(name, -1) >= number:
+            if makers.get(name, -1) >= number:
                 return number
         if node.attribute:
             for graph in subgraphs_of(node):
-                if any(made.get(name, -1) >= number for name in _free(graph)):
+                if any(makers.get(name, -1) >= number for name in _free(graph)):
                     return number
     return None
 
@@ -150,7 +150,7 @@ def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:
 def _free(graph: onnx.GraphProto) -> set[str]:
     """Names that a subgraph reads and does not define."""
     read = {output.name for output in graph.output}
-    own = {given.name for given in graph.input} | {held.name for held in graph.initializer}
+    own = {value.name for value in graph.input} | {held.name for held in graph.initializer}
     own |= {held.values.name for held in graph.sparse_initializer}
     for node in graph.node:
         read.update(node.input)

@@ -82,17 +82,15 @@ def check_tensor(tensor: onnx.TensorProto, where: str, data: Files | None) -> No
     if raw and not used:
         _check_raw(tensor, kind, count, where)
         return
-    field, wanted = _stored_in(kind, count)
+    field, expected = _stored_in(kind, count)
     for name, _ in used:
         if name != field:
             raise Damage("data", where, f"a tensor of {kind} has its data in {field}, not {name}")
-    found = dict(held)[field]
-    if found != wanted:
-        what = (
-            f"its shape {shape_text(tensor)} needs {wanted:,} entries of {field}, it has {found:,}"
-        )
-        raise Damage("data", where, what)
-    if field == "int32_data" and found and kind in _RANGES:
+    stored = dict(held)[field]
+    if stored != expected:
+        needs = f"its shape {shape_text(tensor)} needs {expected:,} entries of {field}"
+        raise Damage("data", where, f"{needs}, it has {stored:,}")
+    if field == "int32_data" and stored and kind in _RANGES:
         low, high = _RANGES[kind]
         array = np.array(tensor.int32_data, np.int64)
         if int(array.min()) < low or int(array.max()) > high:
@@ -192,11 +190,11 @@ def nbytes_of(kind: DType, count: int) -> int:
 def _check_raw(tensor: onnx.TensorProto, kind: DType, count: int, where: str) -> None:
     if kind is DType.STRING:
         raise Damage("data", where, "strings cannot be stored in raw_data")
-    found, wanted = len(tensor.raw_data), nbytes_of(kind, count)
-    if found != wanted:
+    size, expected = len(tensor.raw_data), nbytes_of(kind, count)
+    if size != expected:
         what = (
-            f"its type {kind} and shape {shape_text(tensor)} need {wanted:,} bytes, "
-            f"raw_data has {found:,}"
+            f"its type {kind} and shape {shape_text(tensor)} need {expected:,} bytes, "
+            f"raw_data has {size:,}"
         )
         raise Damage("data", where, what)
 

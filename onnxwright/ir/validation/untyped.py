@@ -51,7 +51,7 @@ def _absent_inputs(
     model: onnx.ModelProto, functions: Mapping[Key, onnx.FunctionProto]
 ) -> dict[Key, set[str]]:
     """The inputs of each function that some call leaves out, directly or as one of its own."""
-    found: dict[Key, set[str]] = {key: set() for key in functions}
+    absent: dict[Key, set[str]] = {key: set() for key in functions}
     calls = [
         (caller, key, node)
         for caller, nodes in (
@@ -65,13 +65,13 @@ def _absent_inputs(
     while changed:
         changed = False
         for caller, key, node in calls:
-            outer = found[caller] if caller is not None else ()
+            outer = absent[caller] if caller is not None else ()
             declared = functions[key].input
             names = [*node.input, *[""] * len(declared)]
             missing = {n for n, v in zip(declared, names, strict=False) if not v or v in outer}
-            changed |= not missing <= found[key]
-            found[key] |= missing
-    return found
+            changed |= not missing <= absent[key]
+            absent[key] |= missing
+    return absent
 
 
 def _check_absent(

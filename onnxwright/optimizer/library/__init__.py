@@ -18,15 +18,15 @@ def rules() -> tuple[Rule, ...]:
     Returns:
         The rules.
     """
-    found: dict[str, Rule] = {}
+    by_name: dict[str, Rule] = {}
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda i: i.name):
         module = importlib.import_module(f"{__name__}.{info.name}")
         for value in _rules_of(module):
             if value.replacement is not None:
-                assert found.get(value.name, value) is value, f"two rules called {value.name}"
+                assert by_name.get(value.name, value) is value, f"two rules called {value.name}"
                 value.of_library = True
-                found[value.name] = value
-    return tuple(found.values())
+                by_name[value.name] = value
+    return tuple(by_name.values())
 
 
 def _rules_of(module: Any) -> Iterator[Rule]:

@@ -177,29 +177,29 @@ def _(op: Op, v: Value, match: Any) -> Any:
 
 
 def _attention(
-    op: Op, v: Value, found: Scores | None, match: Any, *, zeros: bool, visible: bool = False
+    op: Op, v: Value, scores: Scores | None, match: Any, *, zeros: bool, visible: bool = False
 ) -> Any:
     """The Attention of scores, None where the runtime would give something else."""
-    if found is None or found.factor <= 0:
+    if scores is None or scores.factor <= 0:
         return None
-    if found.hides and not visible and not (zeros and found.hides == {-math.inf}):
+    if scores.hides and not visible and not (zeros and scores.hides == {-math.inf}):
         return None
-    q, kt = match.resolve(found.q), match.resolve(found.kt)
+    q, kt = match.resolve(scores.q), match.resolve(scores.kt)
     if q is None or kt is None:
         return None
-    if found.perm is not None:
-        kt = op.Transpose(kt, perm=found.perm)
+    if scores.perm is not None:
+        kt = op.Transpose(kt, perm=scores.perm)
     if not _fits(q, kt, v):
         return None
     k = op.Transpose(kt, perm=[0, 1, 3, 2])
-    if found.mask is None:
-        return op.Attention(q, k, v, scale=found.factor)
-    mask = _of_all_queries(op, match.resolve(found.mask), q)
+    if scores.mask is None:
+        return op.Attention(q, k, v, scale=scores.factor)
+    mask = _of_all_queries(op, match.resolve(scores.mask), q)
     if mask is None or not _mask_fits(mask, q, kt):
         return None
-    if mask.dtype is DType.BOOL and found.turned:
+    if mask.dtype is DType.BOOL and scores.turned:
         mask = op.Not(mask)
-    return op.Attention(q, k, v, mask, scale=found.factor)
+    return op.Attention(q, k, v, mask, scale=scores.factor)
 
 
 def _fits(q: Any, kt: Any, v: Any) -> bool:

@@ -119,8 +119,8 @@ def attention_of_rotated_rows(
     )
     queries = op.RotaryEmbedding(queries, qc, qt, **qa)
     keys = op.RotaryEmbedding(keys, kc, kt, **ka)
-    made = op.Attention(queries, keys, values, mask, scale=scale, is_causal=is_causal)
-    return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
+    attention = op.Attention(queries, keys, values, mask, scale=scale, is_causal=is_causal)
+    return op.Reshape(op.Transpose(attention, perm=[0, 2, 1, 3]), back)
 
 
 @attention_of_rotated_rows.to
@@ -128,9 +128,9 @@ def _(
     op: Any, q: Any, k: Any, v: Any, qc: Any, qt: Any, kc: Any, kt: Any, qa: Any, ka: Any,
     scale: Any, is_causal: Any, mask: Any, match: Any,
 ) -> Any:  # fmt: skip
-    made = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
-    rotated = [made.inputs[n].producer().inputs[0] for n in (0, 1)]
-    heads = _heads_of_rows((q, k, v), [*rotated, made.inputs[2]], match)
+    attention = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
+    rotated = [attention.inputs[n].producer().inputs[0] for n in (0, 1)]
+    heads = _heads_of_rows((q, k, v), [*rotated, attention.inputs[2]], match)
     if heads is None:
         return None
     queries = op.RotaryEmbedding(q, qc, qt, **{**qa, "num_heads": heads[0]})

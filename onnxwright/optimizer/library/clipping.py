@@ -128,12 +128,12 @@ def _(op: Op, x: Value, b: Value, c: Value) -> Any:
 
 def _clipped(op: Op, x: Any, low: Any, high: Any, *, b_first: bool) -> Any:
     """The Clip of two bounds, if they are numbers in order that do not widen `x`."""
-    found = _known(low, high)
-    if found is None or x.dtype is None or not runs(op, "Clip", x.dtype) or x.constant is not None:
+    bounds = _known(low, high)
+    if bounds is None or x.dtype is None or not runs(op, "Clip", x.dtype) or x.constant is not None:
         return None
     if any(b.rank and (x.rank is None or x.rank < b.rank) for b in (low, high)):
         return None
-    least, most = found
+    least, most = bounds
     if least is None or most is None or (least > most and not b_first):
         return None
     if not all(np.isfinite(n) for n in (least, most)):
@@ -173,24 +173,24 @@ def _flattened(name: str) -> Rule:
         return getattr(op, name)(getattr(op, name)(x, y), z)
 
     pattern.__doc__ = f"A {name} of a {name}: one of all their inputs."
-    made = rule(name=f"{name.lower()}_of_{name.lower()}", since=8, cases=_several)(pattern)
-    made.also(first)
+    new_rule = rule(name=f"{name.lower()}_of_{name.lower()}", since=8, cases=_several)(pattern)
+    new_rule.also(first)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, y: Any, z: Any, *xs: Any, match: Any) -> Any:
         if x is not None:
             return getattr(op, name)(x, y, z)
         sources = match.roots[0].inputs
-        found: list[Any] = []
+        operands: list[Any] = []
         for value, node, source in zip(xs, makers(op, xs, name), sources, strict=True):
             alone = len(source.uses()) == 1 and not source.is_graph_output()
             if node is None or not alone:
-                found.append(value)
+                operands.append(value)
             else:
-                found += [op.backend.value_of(v) for v in node.inputs]
-        return None if len(found) == len(xs) else getattr(op, name)(*found)
+                operands += [op.backend.value_of(v) for v in node.inputs]
+        return None if len(operands) == len(xs) else getattr(op, name)(*operands)
 
-    return made
+    return new_rule
 
 
 FLATTENED = [_flattened(name) for name in ("Max", "Min")]

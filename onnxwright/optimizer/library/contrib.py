@@ -97,22 +97,22 @@ def _(
 @multi_head_attention.to
 def _(op: Op, v: Value, match: Any) -> Any:
     softmax = next(n for n in match.nodes.values() if n.op_type == "Softmax")
-    found = scores_of(softmax.inputs[0])
-    if found is None or found.perm is not None or found.turned or found.factor <= 0:
+    scores = scores_of(softmax.inputs[0])
+    if scores is None or scores.perm is not None or scores.turned or scores.factor <= 0:
         return None
     product = match.roots[0].inputs[0].producer().inputs[0].producer()
-    q, kt, vt = (match.resolve(x) for x in (found.q, found.kt, product.inputs[1]))
+    q, kt, vt = (match.resolve(x) for x in (scores.q, scores.kt, product.inputs[1]))
     rows = [heads_of(op, q, [0, 2, 1, 3]), heads_of(op, kt, [0, 2, 3, 1]),
             heads_of(op, vt, [0, 2, 1, 3])]  # fmt: skip
-    made = match.kinds[0]
-    if any(r is None for r in rows) or made is None or v.dtype is not DType.FLOAT:
+    result = match.kinds[0]
+    if any(r is None for r in rows) or result is None or v.dtype is not DType.FLOAT:
         return None
     (query, heads), (key, of_keys), (value, of_values) = rows
-    if not heads == of_keys == of_values or made.shape != (*query.shape[:2], value.shape[2]):
+    if not heads == of_keys == of_values or result.shape != (*query.shape[:2], value.shape[2]):
         return None
     mask = None
-    if found.mask is not None:
-        mask = match.resolve(found.mask)
+    if scores.mask is not None:
+        mask = match.resolve(scores.mask)
         whole = (query.shape[0], heads, query.shape[1], key.shape[1])
         if mask is None or mask.dtype is not DType.FLOAT or mask.rank != 4:
             return None
@@ -121,7 +121,7 @@ def _(op: Op, v: Value, match: Any) -> Any:
         ):
             return None
     inputs = [query, key, value] if mask is None else [query, key, value, None, None, mask]
-    return contrib(op).MultiHeadAttention(*inputs, num_heads=heads, scale=found.factor)
+    return contrib(op).MultiHeadAttention(*inputs, num_heads=heads, scale=scores.factor)
 
 
 def heads_of(op: Op, value: Value, perm: list[int]) -> Any:

@@ -107,12 +107,12 @@ def _(
     if kind == "Clip":
         most = float(np.finfo(np.float32).max)  # a Clip without bounds has these, too
         ends = [(lo, -most), (hi, most)]
-        known = [edge if given is None else number(given) for given, edge in ends]
-        if None in known:
+        bounds = [edge if bound is None else number(bound) for bound, edge in ends]
+        if None in bounds:
             return None
-        numbers = [n for n in known if n is not None]
-    given = {"activation_params": numbers} if numbers else {}
-    return contrib(op).FusedConv(x, w, b, **attrs, activation=kind, **given)
+        numbers = [n for n in bounds if n is not None]
+    options = {"activation_params": numbers} if numbers else {}
+    return contrib(op).FusedConv(x, w, b, **attrs, activation=kind, **options)
 
 
 def _gemm(rng: Any) -> Draw:

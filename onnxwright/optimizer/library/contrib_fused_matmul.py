@@ -61,19 +61,19 @@ def _(op: Op, a: Any, bt: Any, perm: Attr, attrs: Attrs) -> Any:
 @fused_mat_mul_of_transposed.to
 def _(op: Op, a: Any, at: Any, b: Any, bt: Any, perm: Any, attrs: Any) -> Any:
     left, right, flag = (a, bt, "transB") if at is None else (at, b, "transA")
-    given = dict(attrs or {})
+    attributes = dict(attrs or {})
     rank = (left if at is not None else right).rank
     if rank is None or rank < 2:
         return None
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     if list(reversed(range(rank)) if perm is None else perm) != swapped:
         return None
-    if any(given.get(name) for name in (flag, "transBatchA", "transBatchB")):
+    if any(attributes.get(name) for name in (flag, "transBatchA", "transBatchB")):
         return None
     # A side of one dimension is not transposed by the kernel, and the other one is then a matrix.
     if any(v.dtype is not DType.FLOAT or v.rank is None or v.rank < 2 for v in (left, right)):
         return None
-    return contrib(op).FusedMatMul(left, right, **{**given, flag: 1})
+    return contrib(op).FusedMatMul(left, right, **{**attributes, flag: 1})
 
 
 @rule(**LATE, cases=_matrices)
@@ -138,8 +138,9 @@ def _(op: Op, a: Any, b: Any, c: Any, attrs: Any, match: Any) -> Any:
         return None  # the factor adds dimensions
     if any(n.op_type == "Div" for n in match.nodes.values()):
         factor = 1 / factor
-    given = dict(attrs or {})
-    given["alpha"] = factor * given.get("alpha", 1.0)
-    if not 1e-30 < abs(given["alpha"]) < 1e30:  # of single precision, with its denormal numbers
+    attributes = dict(attrs or {})
+    attributes["alpha"] = factor * attributes.get("alpha", 1.0)
+    # Of single precision, with its denormal numbers.
+    if not 1e-30 < abs(attributes["alpha"]) < 1e30:
         return None
-    return contrib(op).FusedMatMul(a, b, **given)
+    return contrib(op).FusedMatMul(a, b, **attributes)

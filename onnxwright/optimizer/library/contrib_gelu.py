@@ -31,9 +31,11 @@ def _of_runtime(standard: Rule, name: str, operator: str, doc: str) -> Rule:
     def described() -> None: ...
 
     described.__doc__ = doc
-    made = Rule(described, name=name, until=19, pattern=standard.patterns[0], cases=_rows, **LATE)
-    made.patterns = list(standard.patterns)
-    return made.to(to)
+    new_rule = Rule(
+        described, name=name, until=19, pattern=standard.patterns[0], cases=_rows, **LATE
+    )
+    new_rule.patterns = list(standard.patterns)
+    return new_rule.to(to)
 
 
 gelu_of_runtime = _of_runtime(

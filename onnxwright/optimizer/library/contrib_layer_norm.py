@@ -35,18 +35,18 @@ layer_normalization_of_runtime.patterns = list(_PATTERNS)
 def _(op: Any, x: Any, half: Any, axes: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
     if half is not None or x.dtype is not DType.FLOAT:
         return None
-    found = normalization.layer_arguments(op, x, axes, epsilon, scale, bias)
-    if found is None:
+    arguments = normalization.layer_arguments(op, x, axes, epsilon, scale, bias)
+    if arguments is None:
         return None
-    inputs, attributes = found
+    inputs, attributes = arguments
     b = op.backend
     attrs = [
         ir.Attr("axis", ir.AttributeType.INT, attributes["axis"]),
         ir.Attr("epsilon", ir.AttributeType.FLOAT, attributes["epsilon"]),
     ]
-    (made,) = b.recorder.node(
+    (output,) = b.recorder.node(
         "", "LayerNormalization", [v.value for v in inputs], attrs, 1, origin=b.origin()
     )
-    b.recorder.set_type(made, x.kind)
-    adapters.set_type(made, x.kind)
-    return b.wrap(made, x.kind)
+    b.recorder.set_type(output, x.kind)
+    adapters.set_type(output, x.kind)
+    return b.wrap(output, x.kind)

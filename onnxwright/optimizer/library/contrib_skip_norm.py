@@ -77,8 +77,8 @@ def _(
     if not _is_skip(x, z, w, v, b, axis):
         return None
     options = {} if epsilon is None else {"epsilon": epsilon}
-    made = contrib(op).SkipLayerNormalization(x, z, w, v, b, **options, _outputs=4)
-    return made[3], made[0]
+    results = contrib(op).SkipLayerNormalization(x, z, w, v, b, **options, _outputs=4)
+    return results[3], results[0]
 
 
 def _is_skip(x: Any, z: Any, w: Any, v: Any, b: Any, axis: Any) -> bool:

@@ -15,12 +15,12 @@ from onnxwright.types.dtypes import DType
 
 
 def _image(rng: Any) -> Draw:
-    channels, made = (int(n) for n in rng.integers(1, 4, size=2))
-    c = floats(rng, [(made, 1, 1), (1, made, 1, 1), (1, 1), ()][int(rng.integers(4))])
+    channels, kernels = (int(n) for n in rng.integers(1, 4, size=2))
+    c = floats(rng, [(kernels, 1, 1), (1, kernels, 1, 1), (1, 1), ()][int(rng.integers(4))])
     return {
         "x": floats(rng, (2, channels, 5, 5)),
-        "w": floats(rng, (made, channels, 3, 3)),
-        "b": floats(rng, (made,)) if rng.integers(2) else None,
+        "w": floats(rng, (kernels, channels, 3, 3)),
+        "b": floats(rng, (kernels,)) if rng.integers(2) else None,
         "c": c,
         "d": np.asarray(np.abs(c) + 0.5, np.float32),
         "s": floats(rng, (1, channels, 1, 1)),
@@ -69,16 +69,16 @@ def _sum(name: str) -> Rule:
 
     pattern.__doc__ = f"A sum for each channel after a {name} is its bias."
     shown = "conv_and_bias" if name == "Conv" else "transposed_conv_and_bias"
-    made = rule(name=shown, since=8, level="rounding",
+    new_rule = rule(name=shown, since=8, level="rounding",
                 cases=_image if name == "Conv" else _turned)(pattern)  # fmt: skip
-    made.also(difference)
+    new_rule.also(difference)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, w: Any, c: Any, d: Any, attrs: Any, b: Any, match: Any) -> Any:
-        given = d if c is None else c
-        if not is_read_once(match, "b") or (given.rank != 0 and not is_read_once(match, "c", "d")):
+        addend = d if c is None else c
+        if not is_read_once(match, "b") or (addend.rank != 0 and not is_read_once(match, "c", "d")):
             return None
-        bias = _of_channels(op, given, _channels(w, attrs, name), w)
+        bias = _of_channels(op, addend, _channels(w, attrs, name), w)
         if bias is None:
             return None
         if c is None:
@@ -87,7 +87,7 @@ def _sum(name: str) -> Rule:
             bias = b + bias
         return getattr(op, name)(x, w, bias, **attrs)
 
-    return made
+    return new_rule
 
 
 SUMS = [_sum(name) for name in ("Conv", "ConvTranspose")]
@@ -104,11 +104,11 @@ def _product(name: str) -> Rule:
 
     pattern.__doc__ = f"A factor for each channel after a {name} is part of its weights."
     shown = "conv_and_scale" if name == "Conv" else "transposed_conv_and_scale"
-    made = rule(name=shown, since=8, level="rounding",
+    new_rule = rule(name=shown, since=8, level="rounding",
                 cases=_image if name == "Conv" else _turned)(pattern)  # fmt: skip
-    made.also(quotient)
+    new_rule.also(quotient)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, w: Any, c: Any, d: Any, attrs: Any, b: Any, match: Any) -> Any:
         if w.dtype is DType.FLOAT16 or not is_read_once(match, "w", "b"):
             return None
@@ -123,7 +123,7 @@ def _product(name: str) -> Rule:
             return getattr(op, name)(x, w / wide, None if b is None else b / factor, **attrs)
         return getattr(op, name)(x, w * wide, None if b is None else b * factor, **attrs)
 
-    return made
+    return new_rule
 
 
 PRODUCTS = [_product(name) for name in ("Conv", "ConvTranspose")]

@@ -92,13 +92,13 @@ for _root in ("Div", "Reciprocal", "one"):
 
 @instance_normalization.to
 def _(op: Any, x: Any, axes: Any, two: Any, epsilon: Any, scale: Any, bias: Any) -> Any:
-    small, found = number(epsilon), numbers(axes)
+    small, reduced = number(epsilon), numbers(axes)
     if small is None or small < 0 or (two is not None and number(two) != 2):
         return None
     # The runtimes have the kernel for float32; each element of the result has its own channel.
-    if x.dtype is not DType.FLOAT or x.shape is None or found is None or len(x.shape) < 3:
+    if x.dtype is not DType.FLOAT or x.shape is None or reduced is None or len(x.shape) < 3:
         return None
-    if sorted(a % len(x.shape) for a in found) != list(range(2, len(x.shape))):
+    if sorted(a % len(x.shape) for a in reduced) != list(range(2, len(x.shape))):
         return None
     if scale is not None:
         weights = [_channels(op, w, x) for w in (scale, bias)]

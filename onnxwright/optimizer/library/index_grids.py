@@ -104,16 +104,16 @@ def _place(value: ir.Value | None, rank: int, match: Any) -> tuple[int, Any] | N
     steps: list[tuple[int, list[int]]] = []  # what Unsqueeze did: the rank, and the axes, of it
     for _ in range(_MOST_STEPS):
         node = None if value is None else value.producer()
-        made = None if node is None else match.resolve(node.outputs[0])
-        if node is None or node.domain or made is None or made.shape is None:
+        result = None if node is None else match.resolve(node.outputs[0])
+        if node is None or node.domain or result is None or result.shape is None:
             return None
         if node.op_type == "Range":
-            return _counted(node, made, steps, rank, match)
+            return _counted(node, result, steps, rank, match)
         axes = _axes(node)
         if node.op_type == "Unsqueeze" and axes is not None:
-            steps.append((len(made.shape), axes))
+            steps.append((len(result.shape), axes))
         elif node.op_type == "Expand":
-            steps.append((len(made.shape), []))
+            steps.append((len(result.shape), []))
         elif node.op_type != "Identity":
             return None
         value = node.inputs[0]
@@ -121,7 +121,7 @@ def _place(value: ir.Value | None, rank: int, match: Any) -> tuple[int, Any] | N
 
 
 def _counted(
-    node: ir.Node, made: Any, steps: list[tuple[int, list[int]]], rank: int, match: Any
+    node: ir.Node, counted: Any, steps: list[tuple[int, list[int]]], rank: int, match: Any
 ) -> tuple[int, Any] | None:
     first, _, step = (match.resolve(value) for value in node.inputs)
     if number(first) != 0 or number(step) != 1:
@@ -134,7 +134,7 @@ def _counted(
             added = {axis % after for axis in axes}
             place = [n for n in range(after) if n not in added][place]
         before = after
-    return (place, made.shape[0]) if before == rank else None
+    return (place, counted.shape[0]) if before == rank else None
 
 
 def _axes(node: ir.Node) -> list[int] | None:

@@ -42,13 +42,13 @@ def _or_equal(name: str) -> Rule:
         return op.Or(getattr(op, name)(x, y), op.Equal(x, y))
 
     pattern.__doc__ = f"{name} or equal: one comparison."
-    made = rule(name=f"{name.lower()}_or_equal", since=12, cases=_compared)(pattern)
+    new_rule = rule(name=f"{name.lower()}_or_equal", since=12, cases=_compared)(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Value, y: Value) -> Any:
         return getattr(op, f"{name}OrEqual")(x, y) if runs(op, f"{name}OrEqual", x.dtype) else None
 
-    return made
+    return new_rule
 
 
 COMPARISONS = [_or_equal(name) for name in ("Greater", "Less")]
@@ -123,13 +123,13 @@ def _twice(name: str, since: int) -> Rule:
         return getattr(op, name)(getattr(op, name)(x))
 
     pattern.__doc__ = f"{name} of {name}: once is enough."
-    made = rule(name=f"{name.lower()}_twice", since=since, cases=_signed)(pattern)
+    new_rule = rule(name=f"{name.lower()}_twice", since=since, cases=_signed)(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Value) -> Any:
         return getattr(op, name)(x)
 
-    return made
+    return new_rule
 
 
 TWICE = [_twice(*n) for n in (("Abs", 6), ("Ceil", 6), ("Floor", 6), ("Round", 11), ("Sign", 9))]

@@ -185,7 +185,7 @@ def _(op: Op, x: Value, w: Const, d: Const, attrs: Attrs, b: Const | None = None
 
 @gemm_and_scale.to
 def _(op: Any, x: Any, w: Any, c: Any, d: Any, attrs: Any, b: Any, match: Any) -> Any:
-    given, c = c, d if c is None else c
+    multiplier, c = c, d if c is None else c
     if attrs.get("transB"):
         if c.rank and any(d != 1 for d in c.shape):
             if w.rank != 2 or c.shape[-1] != w.shape[0] or any(d != 1 for d in c.shape[:-1]):
@@ -201,8 +201,8 @@ def _(op: Any, x: Any, w: Any, c: Any, d: Any, attrs: Any, b: Any, match: Any) -
         return None
     if b is not None and b.rank != 1:
         return None
-    bias = None if b is None else _scaled_by(b, factor, given)
-    return op.Gemm(x, _scaled_by(w, of_rows, given), bias, **attrs)
+    bias = None if b is None else _scaled_by(b, factor, multiplier)
+    return op.Gemm(x, _scaled_by(w, of_rows, multiplier), bias, **attrs)
 
 
 def _summed(rng: Any) -> Draw:
@@ -222,7 +222,7 @@ def _(op: Op, x: Value, w: Value, b: Const, d: Const, attrs: Attrs) -> Any:
 
 @gemm_with_bias_and_sum.to
 def _(op: Op, x: Any, w: Any, b: Any, c: Any, d: Any, attrs: Any, match: Any) -> Any:
-    given, c = c, d if c is None else c
+    summand, c = c, d if c is None else c
     if b.rank != 1 or c.rank not in (0, 1, 2) or attrs.get("beta", 1.0) != 1.0:
         return None
     if (c.rank == 2 and c.shape[0] != 1) or not is_read_once(match, "b", "c", "d"):
@@ -230,7 +230,7 @@ def _(op: Op, x: Any, w: Any, b: Any, c: Any, d: Any, attrs: Any, match: Any) ->
     if c.rank and c.shape[-1] not in (1, b.shape[0]):
         return None
     row = op.Reshape(c, [-1])
-    return op.Gemm(x, w, b - row if given is None else b + row, **attrs)
+    return op.Gemm(x, w, b - row if summand is None else b + row, **attrs)
 
 
 # -- products of matrices that are made of more axes ---------------------------------------------
@@ -265,17 +265,17 @@ def _(op: Op, x: Value, w: Value, flat: Value, back: Value, match: Any) -> Any:
 
 def _is_of_rows(x: Any, w: Any, flat: Any, back: Any, match: Any) -> bool:
     """Whether the rows of `x` are flattened, multiplied, and put back in their places."""
-    dims, made = numbers(flat), match.kinds[0]
+    dims, result = numbers(flat), match.kinds[0]
     if dims is None or x.shape is None or len(x.shape) < 3 or w is None or len(w) != 2:
         return False
     if len(dims) != 2 or dims[1] != x.shape[-1] or not isinstance(w[1], int):
         return False
-    wanted, given = (*x.shape[:-1], w[1]), numbers(back)
-    if made is not None and made.shape == wanted and None not in wanted:
+    shape, back_shape = (*x.shape[:-1], w[1]), numbers(back)
+    if result is not None and result.shape == shape and None not in shape:
         return True
-    if given is None or len(given) != len(wanted) or given.count(-1) != 1:
+    if back_shape is None or len(back_shape) != len(shape) or back_shape.count(-1) != 1:
         return False
-    return all(g == -1 or (g == d and g != 0) for g, d in zip(given, wanted, strict=True))
+    return all(g == -1 or (g == d and g != 0) for g, d in zip(back_shape, shape, strict=True))
 
 
 @rule(since=7, level="rounding", cases=lambda rng: {**_rows(rng), "attrs": {}})
@@ -354,7 +354,7 @@ def _joined(op: Any, x: Any, weights: list[Any], biases: list[Any], match: Any) 
         return None
     if not is_read_once(match, "wa", "wb", "wc", "ba", "bb", "bc"):
         return None
-    made = op.MatMul(x, op.Concat(*weights, axis=1))
+    product = op.MatMul(x, op.Concat(*weights, axis=1))
     if biases:
-        made = made + op.Concat(*biases, axis=0)
-    return op.Split(made, [w.shape[1] for w in weights], axis=-1)
+        product = product + op.Concat(*biases, axis=0)
+    return op.Split(product, [w.shape[1] for w in weights], axis=-1)

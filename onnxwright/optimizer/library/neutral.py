@@ -29,29 +29,29 @@ def _values(rng: Any) -> Draw:
     return {"x": rng.choice(special, size=sizes(rng, 0, 3))}
 
 
-def _of_number(name: str, wanted: float) -> Rule:
+def _of_number(name: str, neutral: float) -> Rule:
     """The rule for one number as an operand."""
 
     def pattern(op: Op, x: Value) -> Any:
-        return getattr(op, name)(x, op.number(wanted, rtol=0.0))
+        return getattr(op, name)(x, op.number(neutral, rtol=0.0))
 
-    pattern.__doc__ = f"{name} with {wanted:.0f}: the other operand."
-    made = rule(
-        name=f"{name.lower()}_with_{'one' if wanted else 'zero'}",
+    pattern.__doc__ = f"{name} with {neutral:.0f}: the other operand."
+    new_rule = rule(
+        name=f"{name.lower()}_with_{'one' if neutral else 'zero'}",
         since=7, always=True, cases=_values,
     )(pattern)  # fmt: skip
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Value, match: Any) -> Any:
         del op
         for tensor in map(tensor_of, match.roots[0].inputs):
             # A number of some axes adds them to a value of none; types that are known disagree.
             if tensor is not None and (x.rank is not None or not len(tensor.shape)):
-                if all(d == 1 for d in tensor.shape) and _is_neutral(tensor.numpy(), wanted):
+                if all(d == 1 for d in tensor.shape) and _is_neutral(tensor.numpy(), neutral):
                     return x
         return None
 
-    return made
+    return new_rule
 
 
 NUMBERS = [_of_number(name, 1.0) for name in ("Mul", "Div", "Pow")]
@@ -67,19 +67,21 @@ def _weights(wanted: float) -> Any:
     return draw
 
 
-def _of_weight(name: str, wanted: float) -> Rule:
+def _of_weight(name: str, neutral: float) -> Rule:
     """The rule for a weight that holds one number everywhere."""
 
     def pattern(op: Op, x: Value, c: Const) -> Any:
         return getattr(op, name)(x, c)
 
-    pattern.__doc__ = f"{name} with a weight of {'ones' if wanted else 'zeros'} that nobody trains."
-    made = rule(
-        name=f"{name.lower()}_with_{'ones' if wanted else 'zeros'}", since=7, assume=["frozen"],
-        always=True, cases=_weights(wanted),
+    pattern.__doc__ = (
+        f"{name} with a weight of {'ones' if neutral else 'zeros'} that nobody trains."
+    )
+    new_rule = rule(
+        name=f"{name.lower()}_with_{'ones' if neutral else 'zeros'}", since=7, assume=["frozen"],
+        always=True, cases=_weights(neutral),
     )(pattern)  # fmt: skip
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Value, c: Value) -> Any:
         del op
         if x.shape is None or c.shape is None or len(c.shape) > len(x.shape):
@@ -87,9 +89,9 @@ def _of_weight(name: str, wanted: float) -> Rule:
         if any(d not in (1, of_x) for d, of_x in zip(c.shape[::-1], x.shape[::-1])):
             return None
         held: Any = getattr(c, "constant", None)
-        return x if held is not None and _is_neutral(held, wanted) else None
+        return x if held is not None and _is_neutral(held, neutral) else None
 
-    return made
+    return new_rule
 
 
 WEIGHTS = [_of_weight(name, 1.0) for name in ("Mul", "Div")]

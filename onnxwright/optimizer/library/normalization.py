@@ -100,16 +100,16 @@ def _forms(made: Rule, core: Core, square: str, root: str, *, with_bias: bool) -
 
 def _fits(x: Any, axes: Any, *weights: Any) -> int | None:
     """The first axis that is normalized, if all after it are, and the weights have their sizes."""
-    found = numbers(axes)
-    if found is None or x.shape is None or not found:
+    gone = numbers(axes)
+    if gone is None or x.shape is None or not gone:
         return None
     rank = len(x.shape)
-    normal = sorted(a % rank for a in found)
+    normal = sorted(a % rank for a in gone)
     if normal != list(range(normal[0], rank)):
         return None
-    wanted = x.shape[normal[0] :]
+    sizes = x.shape[normal[0] :]
     if any(
-        w is not None and (w.dtype is not x.dtype or w.shape != wanted or None in wanted)
+        w is not None and (w.dtype is not x.dtype or w.shape != sizes or None in sizes)
         for w in weights
     ):
         return None
@@ -176,8 +176,8 @@ def _(
         x, scale, bias = half, half_scale, half_bias
     if not runs(op, "LayerNormalization", x.dtype):
         return None
-    found = layer_arguments(op, x, axes, epsilon, scale, bias)
-    return None if found is None else op.LayerNormalization(*found[0], **found[1])
+    arguments = layer_arguments(op, x, axes, epsilon, scale, bias)
+    return None if arguments is None else op.LayerNormalization(*arguments[0], **arguments[1])
 
 
 @rule(since=23, level="rounding", cases=_drawn)

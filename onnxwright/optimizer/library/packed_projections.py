@@ -67,10 +67,10 @@ def _split(count: int) -> Rule:
         return pattern(op, x, s, perm)
 
     pattern.__doc__ = f"The {count} parts of an axis cut out of the last one: a Split of the last."
-    made = rule(name=f"split_of_{count}_packed", since=13, cases=cases)(pattern)
-    made.also(computed)
+    new_rule = rule(name=f"split_of_{count}_packed", since=13, cases=cases)(pattern)
+    new_rule.also(computed)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, perm: Any, match: Any) -> Any:
         moved = match.roots[0].inputs[0].producer()
         cut = match.resolve(moved.inputs[0])
@@ -84,7 +84,7 @@ def _split(count: int) -> Rule:
             return None
         return tuple(modern(op).Split(x, [size] * count, axis=-1, _outputs=count))
 
-    return made
+    return new_rule
 
 
 SPLITS = [_split(count) for count in (2, 3)]
@@ -150,17 +150,17 @@ def _cut_axis(before: Any, after: Any) -> int | None:
     return place
 
 
-def _as_numbers(dims: list[Any], given: Any) -> list[int] | None:
+def _as_numbers(dims: list[Any], from_shape: Any) -> list[int] | None:
     """A shape for Reshape: 0 for dimensions that stay where they are, one other may be -1."""
     shape = []
     for n, d in enumerate(dims):
-        if n < len(given) and given[n] == d and d != 0:
+        if n < len(from_shape) and from_shape[n] == d and d != 0:
             shape.append(0 if not isinstance(d, int) else d)
         elif isinstance(d, int):
             shape.append(d)
         else:
             shape.append(-1)
-    known = all(isinstance(d, int) and d > 0 for d, n in zip(dims, shape, strict=True) if n > 0)
-    if not known or shape.count(-1) > 1 or (-1 in shape and 0 in shape):
+    fits = all(isinstance(d, int) and d > 0 for d, n in zip(dims, shape, strict=True) if n > 0)
+    if not fits or shape.count(-1) > 1 or (-1 in shape and 0 in shape):
         return None  # of an empty tensor, -1 would be anything
     return shape

@@ -151,8 +151,8 @@ def _(op: Op, x: Any, pads: Any, others: Any, value: Any, zero: Any) -> Any:
     first, second = _sides(x, pads, None, "constant"), _sides(x, others, None, "constant")
     if first is None or second is None or x.dtype is None or not x.dtype.is_float:
         return None
-    given = [0.0 if v is None else number(v) for v in (value, zero)]
-    if given[0] is None or given[0] != given[1]:
+    fills = [0.0 if v is None else number(v) for v in (value, zero)]
+    if fills[0] is None or fills[0] != fills[1]:
         return None
     both = [a + b for a, b in zip(first, second, strict=True)]
-    return modern(op).Pad(x, both, np.array(given[0], x.dtype.numpy))
+    return modern(op).Pad(x, both, np.array(fills[0], x.dtype.numpy))

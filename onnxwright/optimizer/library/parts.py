@@ -89,10 +89,10 @@ def _split(op: Op, x: Value, axis: Any, cuts: Sequence[tuple[Any, Any]]) -> Any:
     if x.shape is None or place is None or len(place) != 1:
         return None
     size = x.shape[place[0]]
-    known = [(numbers(a), numbers(b)) for a, b in cuts]
-    if not isinstance(size, int) or any(a is None or b is None for a, b in known):
+    ends = [(numbers(a), numbers(b)) for a, b in cuts]
+    if not isinstance(size, int) or any(a is None or b is None for a, b in ends):
         return None
-    bounds = [slice(a[0], b[0]).indices(size)[:2] for a, b in known if a and b]
+    bounds = [slice(a[0], b[0]).indices(size)[:2] for a, b in ends if a and b]
     order = sorted(range(len(bounds)), key=lambda n: bounds[n])
     edges = [0, *(bounds[n][1] for n in order)]
     if [bounds[n][0] for n in order] != edges[:-1] or edges[-1] != size or len(bounds) < len(cuts):
@@ -154,18 +154,18 @@ def _(op: Op, x: Value, y: Value, z: Value, axis: Attr) -> Any:
 def _(op: Op, x: Any, y: Any, z: Any, *xs: Any, axis: Any, match: Any) -> Any:
     if x is not None:
         return op.Concat(x, y, z, axis=axis)
-    found: list[Any] = []
+    operands: list[Any] = []
     sources = match.roots[0].inputs
     for value, node, source in zip(xs, makers(op, xs, "Concat"), sources, strict=True):
         if node is None or len(source.uses()) > 1 or source.is_graph_output():
-            found.append(value)
+            operands.append(value)
             continue
         inner = node.attributes["axis"].as_int()
         if inner != axis and (value.rank is None or inner % value.rank != axis % value.rank):
-            found.append(value)
+            operands.append(value)
         else:
-            found += [op.backend.value_of(v) for v in node.inputs]
-    return None if len(found) == len(xs) else op.Concat(*found, axis=axis)
+            operands += [op.backend.value_of(v) for v in node.inputs]
+    return None if len(operands) == len(xs) else op.Concat(*operands, axis=axis)
 
 
 def _indices(rng: Any) -> Draw:
@@ -320,12 +320,12 @@ def _as_vectors(name: str) -> Rule:
 
     pattern.__doc__ = f"A {name} of sizes as numbers, which are made a vector: of vectors already."
     # Others may read the numbers, as Range does.
-    made = rule(name=f"{compute}_of_vectors", always=True, cases=_sizes_as_numbers)(pattern)
+    new_rule = rule(name=f"{compute}_of_vectors", always=True, cases=_sizes_as_numbers)(pattern)
     if name in ("Sub", "Div"):
-        made.also(swapped)
-    made.also(both)
+        new_rule.also(swapped)
+    new_rule.also(both)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, s: Any, t: Any, c: Any, p: Any, match: Any) -> Any:
         between = match.roots[0].inputs[0]
         if between.is_graph_output() or len(between.uses()) != 1 or numbers(p) not in ([0], [-1]):
@@ -341,7 +341,7 @@ def _as_vectors(name: str) -> Rule:
         other = op.Reshape(c, [1])
         return getattr(op, name)(s, other) if left else getattr(op, name)(other, s)
 
-    return made
+    return new_rule
 
 
 AS_VECTORS = [_as_vectors(name) for name in ("Add", "Sub", "Mul", "Div")]
@@ -362,12 +362,12 @@ def squeeze_of_transpose(op: Op, x: Value, perm: Attr, axes: Const) -> Any:
 
 @squeeze_of_transpose.to
 def _(op: Op, x: Value, perm: Any, axes: Any) -> Any:
-    found = numbers(axes)
-    if found is None or perm is None:
+    removed = numbers(axes)
+    if removed is None or perm is None:
         return None
-    gone = {perm[n] for n in found}
+    gone = {perm[n] for n in removed}
     left = [a for a in perm if a not in gone]
-    if left != sorted(left) or len(gone) != len(found):
+    if left != sorted(left) or len(gone) != len(removed):
         return None
     return modern(op).Squeeze(x, sorted(gone))
 
@@ -384,11 +384,11 @@ def flatten_of_reshape(op: Op, x: Value, s: Const, axis: Attr) -> Any:
 
 @flatten_of_reshape.to
 def _(op: Op, x: Value, match: Any) -> Any:
-    made = match.kinds[0]
-    if made is None or made.shape is None or x.shape is None or None in made.shape:
+    result = match.kinds[0]
+    if result is None or result.shape is None or x.shape is None or None in result.shape:
         return None
-    dims = [0 if n < len(x.shape) and x.shape[n] == d else d for n, d in enumerate(made.shape)]
+    dims = [0 if n < len(x.shape) and x.shape[n] == d else d for n, d in enumerate(result.shape)]
     named = [d for d in dims if not isinstance(d, int)]
-    if len(named) > 1 or (named and 0 in dims) or 0 in made.shape:
+    if len(named) > 1 or (named and 0 in dims) or 0 in result.shape:
         return None
     return op.Reshape(x, [d if isinstance(d, int) else -1 for d in dims])

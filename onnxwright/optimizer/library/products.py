@@ -73,10 +73,10 @@ def einsum_by_weight(op: Op, x: Value, w: Const, equation: Attr) -> Any:
 
 @einsum_by_weight.to
 def _(op: Op, x: Value, w: Value, equation: Any) -> Any:
-    found = _terms(equation, 2)
-    if found is None or x.dtype not in _FLOATS or x.rank is None:
+    terms = _terms(equation, 2)
+    if terms is None or x.dtype not in _FLOATS or x.rank is None:
         return None
-    (left, right), out = found
+    (left, right), out = terms
     if len(left) != x.rank or w.rank != len(right) or len(right) != 2 or len(left) < 2:
         return None
     inner = left[-1]
@@ -110,10 +110,10 @@ def einsum_of_one(op: Op, x: Value, equation: Attr) -> Any:
 
 @einsum_of_one.to
 def _(op: Op, x: Value, equation: Any) -> Any:
-    found = _terms(equation, 1)
-    if found is None or x.rank is None or x.dtype not in _FLOATS:
+    terms = _terms(equation, 1)
+    if terms is None or x.rank is None or x.dtype not in _FLOATS:
         return None
-    (term,), out = found
+    (term,), out = terms
     if len(term) != x.rank or not set(out) <= set(term):
         return None
     if len(out) == len(term):

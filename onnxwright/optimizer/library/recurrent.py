@@ -21,9 +21,9 @@ def _is_zero(value: Any) -> bool:
         return True
     backend, one = value.backend, value.value
     for _ in range(16):
-        known = backend.constant_value(backend.value_of(one))
-        if known is not None:
-            return bool(known.dtype != object and not known.any())
+        constant = backend.constant_value(backend.value_of(one))
+        if constant is not None:
+            return bool(constant.dtype != object and not constant.any())
         node = one.producer()
         if node is None or node.domain:
             return False
@@ -104,8 +104,7 @@ def _(
                                               match.values):  # fmt: skip
         return None
     count = len(match.pattern.results)
-    made = op.LSTM(x, w, r, b, lens, _outputs=max(count, 1), **attrs)
-    return made
+    return op.LSTM(x, w, r, b, lens, _outputs=max(count, 1), **attrs)
 
 
 def _of_zero_state(operator: str, gates: int, doc: str) -> Rule:
@@ -117,31 +116,31 @@ def _of_zero_state(operator: str, gates: int, doc: str) -> Rule:
         return getattr(op, operator)(x, w, r, b, lens, h, _outputs=2, **attrs)
 
     both.__doc__ = doc
-    made = rule(
+    new_rule = rule(
         since=7, cases=lambda rng: _gates(rng, gates), name=f"{operator.lower()}_of_zero_states"
     )(both)
 
-    @made.also
+    @new_rule.also
     def _(
         op: Any, x: Any, w: Any, r: Any, h: Any, attrs: Attrs, b: Any = None, lens: Any = None
     ) -> Any:
         return getattr(op, operator)(x, w, r, b, lens, h, **attrs)
 
-    @made.also
+    @new_rule.also
     def _(
         op: Any, x: Any, w: Any, r: Any, shape: Any, attrs: Attrs, b: Any = None, lens: Any = None
     ) -> Any:
         zeros = op.ConstantOfShape(shape)
         return getattr(op, operator)(x, w, r, b, lens, zeros, _outputs=2, **attrs)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, w: Any, r: Any, h: Any, attrs: Any, b: Any, lens: Any, match: Any) -> Any:
         if not _is_zero(h) or (h is None and "shape" not in match.values):
             return None
         count = len(match.pattern.results)
         return getattr(op, operator)(x, w, r, b, lens, _outputs=count, **attrs)
 
-    return made
+    return new_rule
 
 
 gru_of_zero_states = _of_zero_state("GRU", 3, "A GRU whose first state is zeros.")

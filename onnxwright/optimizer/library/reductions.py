@@ -1,4 +1,4 @@
-"""Reductions that one operator does: norms and sums of squares."""
+"""Reductions that one operator does: norms, sums of squares, axes kept or removed by it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxwright.operators import all_facts
 from onnxwright.optimizer.building import modern, runs
 from onnxwright.optimizer.constants import numbers
 from onnxwright.optimizer.drawing import Draw, floats, sizes
@@ -86,20 +87,100 @@ def _of_one(name: str) -> Rule:
         return getattr(op, name)(x, axes, keepdims=keepdims)
 
     pattern.__doc__ = f"A {name} of axes of one element: they are kept, or removed."
-    made = rule(
+    new_rule = rule(
         name=f"{name.lower()}_of_one", since=11, level=_OF_ONE[name], cases=_ones
     )(pattern)  # fmt: skip
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
-        found = numbers(axes)
-        if not found or x.shape is None or any(x.shape[n] != 1 for n in found):
+        reduced = numbers(axes)
+        if not reduced or x.shape is None or any(x.shape[n] != 1 for n in reduced):
             return None
         if keepdims in (1, None):
             return x
-        return modern(op).Squeeze(x, sorted(n % len(x.shape) for n in found))
+        return modern(op).Squeeze(x, sorted(n % len(x.shape) for n in reduced))
 
-    return made
+    return new_rule
 
 
 OF_ONE = [_of_one(name) for name in _OF_ONE]
+
+
+# -- axes that are removed and added again, or kept and removed ------------------------------------
+
+_REDUCTIONS = [record.name for record in all_facts() if record.reduces]
+
+
+def _places(rng: Any) -> Draw:
+    shape = sizes(rng, 2, 4)
+    count = len(shape)
+    axes = [int(n) for n in rng.permutation(count)[: int(rng.integers(1, count))]]
+    left = [d for n, d in enumerate(shape) if n not in axes]
+    return {"x": floats(rng, shape), "axes": np.array(axes) - count * rng.integers(2),
+            "places": np.array(sorted(axes)) - count * rng.integers(2),
+            "s": np.array(left), "axis": len(left)}  # fmt: skip
+
+
+def _is_same(axes: Value, places: Value, x: Any) -> bool:
+    """Whether two vectors of axes mean the same axes of a value."""
+    one, other = numbers(axes), numbers(places)
+    if x.rank is None or not one or other is None or len(one) != len(other):
+        return False
+    return sorted(n % x.rank for n in one) == sorted(n % x.rank for n in other)
+
+
+def _with_axes(name: str) -> Rule:
+    """The rule for a reduction whose axes are added again."""
+
+    def pattern(op: Op, x: Value, axes: Const, places: Const) -> Any:
+        return op.Unsqueeze(getattr(op, name)(x, axes, keepdims=0), places)
+
+    pattern.__doc__ = f"A {name} whose axes are added again: it keeps them."
+    new_rule = rule(name=f"unsqueeze_of_{name.lower()}", cases=_places)(pattern)
+
+    @new_rule.to
+    def _(op: Op, x: Any, axes: Any, places: Any) -> Any:
+        if not _is_same(axes, places, x):
+            return None
+        return getattr(modern(op), name)(x, numbers(axes), keepdims=1)
+
+    return new_rule
+
+
+def _without_axes(name: str) -> Rule:
+    """The rule for a reduction whose axes are kept, and then removed."""
+
+    def pattern(op: Op, x: Value, axes: Const, places: Const) -> Any:
+        return op.Squeeze(getattr(op, name)(x, axes, keepdims=1), places)
+
+    pattern.__doc__ = f"A {name} that keeps its axes, which are then removed: it removes them."
+    new_rule = rule(name=f"squeeze_of_{name.lower()}", cases=_places)(pattern)
+
+    @new_rule.also
+    def _(op: Op, x: Value, axes: Const, s: Value) -> Any:
+        return op.Reshape(getattr(op, name)(x, axes, keepdims=1), s)
+
+    @new_rule.also
+    def _(op: Op, x: Value, axes: Const, axis: Attr) -> Any:
+        return op.Flatten(getattr(op, name)(x, axes, keepdims=1), axis=axis)
+
+    @new_rule.to
+    def _(op: Op, x: Any, axes: Any, places: Any, match: Any) -> Any:
+        fits = _leaves(x, axes, match.kinds[0]) if places is None else _is_same(axes, places, x)
+        return getattr(modern(op), name)(x, numbers(axes), keepdims=0) if fits else None
+
+    return new_rule
+
+
+def _leaves(x: Any, axes: Value, result: Any) -> bool:
+    """Whether a result has the dimensions that are left without some axes, all of them known."""
+    gone = numbers(axes)
+    if x.shape is None or not gone or result is None or result.shape is None:
+        return False
+    places = {n % len(x.shape) for n in gone}
+    left = [d for n, d in enumerate(x.shape) if n not in places]
+    return None not in left and left == list(result.shape)
+
+
+WITH_AXES = [_with_axes(name) for name in _REDUCTIONS]
+WITHOUT_AXES = [_without_axes(name) for name in _REDUCTIONS]

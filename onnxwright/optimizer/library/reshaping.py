@@ -45,11 +45,11 @@ def _(op: Op, x: Value, like: Any) -> Any:
     return op.Reshape(x, op.Shape(like))
 
 
-def _reshaped(op: Any, x: Any, wanted: Any) -> Any:
-    if wanted is None or x.shape is None:
+def _reshaped(op: Any, x: Any, dims: Any) -> Any:
+    if dims is None or x.shape is None:
         return None
     shape: list[int] = []
-    for n, d in enumerate(wanted):
+    for n, d in enumerate(dims):
         if isinstance(d, int):
             if d == 0:
                 return None
@@ -84,13 +84,13 @@ def reshape_of_reshape(op: Op, x: Value, one: Const, other: Const) -> Any:
 
 @reshape_of_reshape.to
 def _(op: Op, x: Value, other: Value, match: Any) -> Any:
-    wanted = numbers(other)
+    dims = numbers(other)
     inner = kind_of(match.roots[0].inputs[0])
     middle = inner.shape if isinstance(inner, TensorType) else None
-    if wanted is None or middle is None or x.shape is None:
+    if dims is None or middle is None or x.shape is None:
         return None
     shape: list[int] = []
-    for n, d in enumerate(wanted):
+    for n, d in enumerate(dims):
         if d != 0:
             shape.append(d)
             continue

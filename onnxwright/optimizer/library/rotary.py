@@ -85,10 +85,10 @@ def _(
         return None
     if cos is None:
         cos, sin = _tables(match)
-    made = [_cache(op, _once(op, t, 12), x) for t in (cos, sin)]
-    if any(m is None for m in made):
+    tables = [_cache(op, _once(op, t, 12), x) for t in (cos, sin)]
+    if any(m is None for m in tables):
         return None
-    return op.RotaryEmbedding(x, *made)
+    return op.RotaryEmbedding(x, *tables)
 
 
 def _tables(match: Any) -> list[Any]:
@@ -113,10 +113,10 @@ def _is_halved(x: Any, sizes: Any, axis: Any, slices: tuple[Any, Any, Any, Any])
         return False
     if sizes is not None:
         return axis in (-1, 3) and numbers(sizes) == [x.shape[3] // 2] * 2
-    found = [numbers(v) for v in slices]
-    if any(f is None or len(f) != 1 for f in found):
+    bounds = [numbers(v) for v in slices]
+    if any(f is None or len(f) != 1 for f in bounds):
         return False
-    start, middle, end, axis = (f[0] for f in found if f)
+    start, middle, end, axis = (f[0] for f in bounds if f)
     return (start, middle) == (0, x.shape[3] // 2) and end >= x.shape[3] and axis in (-1, 3)
 
 
@@ -232,14 +232,14 @@ def _(
     two: Value,
     end: Value, match: Any,
 ) -> Any:  # fmt: skip
-    found = [numbers(v) for v in (zero, one, far, last, two, end)]
-    if not _has_halves(x) or any(f is None or len(f) != 1 for f in found):
+    bounds = [numbers(v) for v in (zero, one, far, last, two, end)]
+    if not _has_halves(x) or any(f is None or len(f) != 1 for f in bounds):
         return None
-    start, second, until, axis, step, place = (f[0] for f in found if f)
+    start, second, until, axis, step, place = (f[0] for f in bounds if f)
     if (start, second, step) != (0, 1, 2) or until < x.shape[3] or axis not in (-1, 3):
         return None
-    made = match.kinds[0]
-    if place not in (-1, 4) or made is None or made.shape != x.shape:
+    result = match.kinds[0]
+    if place not in (-1, 4) or result is None or result.shape != x.shape:
         return None
     tables = [_cache(op, t, x) for t in (cos, sin)]
     if any(t is None for t in tables):
@@ -278,12 +278,12 @@ def rotary_of_a_part(
 def _(
     op: Op, x: Any, cos: Any, sin: Any, sizes: Any, axis: Any, interleaved: Any
 ) -> Any:  # fmt: skip
-    given = numbers(sizes)
-    if x.rank != 4 or given is None or len(given) != 2 or axis not in (-1, 3):
+    lengths = numbers(sizes)
+    if x.rank != 4 or lengths is None or len(lengths) != 2 or axis not in (-1, 3):
         return None
     if not isinstance(x.shape[1], int) or x.dtype not in _ROTATED:
         return None
     return op.RotaryEmbedding(
-        x, cos, sin, interleaved=interleaved or 0, rotary_embedding_dim=given[0],
+        x, cos, sin, interleaved=interleaved or 0, rotary_embedding_dim=lengths[0],
         num_heads=x.shape[1],
     )  # fmt: skip

@@ -106,16 +106,16 @@ def part_of_split_sequence(op: Op, x: Value, sizes: Const, i: Const, axis: Attr)
 
 @part_of_split_sequence.to
 def _(op: Op, x: Value, sizes: Value, i: Value, axis: Any) -> Any:
-    given, place = numbers(sizes), number(i)
-    if given is None or place is None or x.shape is None:
+    lengths, place = numbers(sizes), number(i)
+    if lengths is None or place is None or x.shape is None:
         return None
     size = x.shape[axis]
-    if not isinstance(size, int) or min(given) <= 0:
+    if not isinstance(size, int) or min(lengths) <= 0:
         return None
     if sizes.rank == 0:
-        given = [min(given[0], size - n) for n in range(0, size, given[0])]
-    if sum(given) != size or not -len(given) <= place < len(given):
+        lengths = [min(lengths[0], size - n) for n in range(0, size, lengths[0])]
+    if sum(lengths) != size or not -len(lengths) <= place < len(lengths):
         return None
-    first = sum(given[: int(place) % len(given)])
-    last = first + given[int(place) % len(given)]
+    first = sum(lengths[: int(place) % len(lengths)])
+    last = first + lengths[int(place) % len(lengths)]
     return op.Slice(x, [first], [last], [axis])

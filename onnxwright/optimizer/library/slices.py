@@ -63,8 +63,8 @@ def _(
         inner[axis] = (first + low, first + max(low, high), 1)
     rows = sorted(inner.items())
     steps = [row[2] for _, row in rows]
-    made = [[row[0] for _, row in rows], [row[1] for _, row in rows], [axis for axis, _ in rows]]
-    return modern(op).Slice(x, *made, *([] if all(n == 1 for n in steps) else [steps]))
+    bounds = [[row[0] for _, row in rows], [row[1] for _, row in rows], [axis for axis, _ in rows]]
+    return modern(op).Slice(x, *bounds, *([] if all(n == 1 for n in steps) else [steps]))
 
 
 def _two_axes(rng: Any) -> Draw:
@@ -94,8 +94,8 @@ def _(
     if between.is_graph_output() or any(n.op_type != "Slice" for n in readers):
         return None
     rows = sorted({**inner, **outer}.items())
-    made = [[row[0] for _, row in rows], [row[1] for _, row in rows], [axis for axis, _ in rows]]
-    return modern(op).Slice(x, *made, [row[2] for _, row in rows])
+    bounds = [[row[0] for _, row in rows], [row[1] for _, row in rows], [axis for axis, _ in rows]]
+    return modern(op).Slice(x, *bounds, [row[2] for _, row in rows])
 
 
 def _quarters(rng: Any) -> Draw:
@@ -124,8 +124,8 @@ def _(
 ) -> Any:  # fmt: skip
     if x.rank != 4 or axis not in (1, -3) or not runs(op, "SpaceToDepth", x.dtype):
         return None
-    found = [_slices(x, a, b, e, s) for a in (a0, a1, a2, a3)]
-    for n, one in enumerate(found):
+    cuts = [_slices(x, a, b, e, s) for a in (a0, a1, a2, a3)]
+    for n, one in enumerate(cuts):
         if one is None or one.keys() != {2, 3}:
             return None
         for place, (start, end, step) in one.items():
@@ -140,15 +140,15 @@ def _slices(
     x: Any, starts: Any, ends: Any, axes: Any, steps: Any
 ) -> dict[int, tuple[int, int, int]] | None:
     """The start, end and step of each axis that a Slice cuts; None where one is not known."""
-    found = [numbers(v) for v in (starts, ends, axes)]
-    if x.rank is None or any(n is None for n in found):
+    bounds = [numbers(v) for v in (starts, ends, axes)]
+    if x.rank is None or any(n is None for n in bounds):
         return None
-    first, last, places = (n for n in found if n is not None)
+    first, last, places = (n for n in bounds if n is not None)
     by = [1] * len(first) if steps is None else numbers(steps)
     if by is None or not len(first) == len(last) == len(places) == len(by):
         return None
-    made = {
+    cuts = {
         axis % x.rank: (start, end, step)
         for start, end, axis, step in zip(first, last, places, by, strict=True)
     }
-    return made if len(made) == len(places) else None
+    return cuts if len(cuts) == len(places) else None

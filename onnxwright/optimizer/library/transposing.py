@@ -39,21 +39,21 @@ def _between(name: str) -> Rule:
         return op.Transpose(between, perm=q)
 
     pattern.__doc__ = f"A {name} between two Transposes: they are one, or none."
-    made = rule(
+    new_rule = rule(
         name=f"transposes_around_{name.lower()}",
         since=20 if name == "Gelu" else 14,
         level="rounding" if name in _ROUNDED else "exact",
         cases=_cast if name == "Cast" else _twice,
     )(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, p: Any, q: Any, attrs: Any) -> Any:
         if p is None or q is None or len(p) != len(q):
             return None
         both = [p[n] for n in q]
         return getattr(op, name)(op.Transpose(x, perm=both), **attrs)
 
-    return made
+    return new_rule
 
 
 BETWEEN = [_between(name) for name in _UNARY]
@@ -72,15 +72,15 @@ def _of_both(name: str) -> Rule:
         return getattr(op, name)(op.Transpose(x, perm=p), op.Transpose(y, perm=p))
 
     pattern.__doc__ = f"A {name} of two values that are transposed alike: one Transpose after it."
-    made = rule(name=f"transposes_before_{name.lower()}", cases=_two)(pattern)
+    new_rule = rule(name=f"transposes_before_{name.lower()}", cases=_two)(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Op, x: Any, y: Any, p: Any) -> Any:
         if p is None or x.rank is None or x.rank != y.rank:
             return None
         return op.Transpose(getattr(op, name)(x, y), perm=p)
 
-    return made
+    return new_rule
 
 
 BEFORE = [_of_both(name) for name in ("Add", "Sub", "Mul", "Div")]
@@ -100,11 +100,11 @@ def _between_both(name: str) -> Rule:
 
     pattern.__doc__ = f"A {name} of two transposed values, transposed back: it needs none of them."
     # Others may read the transposed values, as a residual connection does.
-    made = rule(name=f"transposes_around_two_of_{name.lower()}", always=True, cases=_both_ways)(
+    new_rule = rule(name=f"transposes_around_two_of_{name.lower()}", always=True, cases=_both_ways)(
         pattern
     )
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, y: Any, p: Any, q: Any, match: Any) -> Any:
         if p is None or q is None or x.rank is None or x.rank != y.rank:
             return None
@@ -115,7 +115,7 @@ def _between_both(name: str) -> Rule:
             return None
         return getattr(op, name)(x, y)
 
-    return made
+    return new_rule
 
 
 BETWEEN_BOTH = [_between_both(name) for name in ("Add", "Sub", "Mul", "Div")]
@@ -139,13 +139,13 @@ def _with_constant(name: str) -> Rule:
         return op.Transpose(getattr(op, name)(d, op.Transpose(x, perm=p)), perm=q)
 
     pattern.__doc__ = f"A {name} with a constant between two Transposes: they are one, or none."
-    made = rule(name=f"transposes_around_constant_{name.lower()}", cases=_constant)(pattern)
+    new_rule = rule(name=f"transposes_around_constant_{name.lower()}", cases=_constant)(pattern)
     if name in ("Sub", "Div"):
-        made.also(swapped)
-        made.to(lambda op, x, c, d, p, q: _moved(op, name, x, (c, d), p, q))
+        new_rule.also(swapped)
+        new_rule.to(lambda op, x, c, d, p, q: _moved(op, name, x, (c, d), p, q))
     else:
-        made.to(lambda op, x, c, p, q: _moved(op, name, x, (c, None), p, q))
-    return made
+        new_rule.to(lambda op, x, c, p, q: _moved(op, name, x, (c, None), p, q))
+    return new_rule
 
 
 def _moved(op: Any, name: str, x: Any, constants: tuple[Any, Any], p: Any, q: Any) -> Any:
@@ -182,18 +182,18 @@ def _reduction(name: str) -> Rule:
         return getattr(op, name)(op.Transpose(x, perm=p), axes, keepdims=keepdims)
 
     pattern.__doc__ = f"A {name} of a transposed value: what is left is transposed, if anything."
-    made = rule(
+    new_rule = rule(
         name=f"transpose_before_{name.lower()}",
         level="exact" if name in _ORDERLESS else "rounding",
         cases=_reduced,
     )(pattern)
 
-    @made.to
+    @new_rule.to
     def _(op: Any, x: Any, axes: Any, p: Any, keepdims: Any) -> Any:
-        found = numbers(axes)
-        if not found or p is None or x.rank != len(p):
+        reduced = numbers(axes)
+        if not reduced or p is None or x.rank != len(p):
             return None
-        gone = [n % len(p) for n in found]
+        gone = [n % len(p) for n in reduced]
         less = getattr(op, name)(x, sorted(p[n] for n in gone), keepdims=keepdims)
         if keepdims:
             return op.Transpose(less, perm=p)
@@ -201,7 +201,7 @@ def _reduction(name: str) -> Rule:
         perm = [sorted(left).index(d) for d in left]
         return less if perm == sorted(perm) else op.Transpose(less, perm=perm)
 
-    return made
+    return new_rule
 
 
 REDUCTIONS = [

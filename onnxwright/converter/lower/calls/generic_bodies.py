@@ -52,10 +52,10 @@ class SameBody:
             return self.pairs[a] is b
         self.pairs[a] = b
         node, other = a.producer(), b.producer()
-        wanted = self.typed.const_value(b)
-        if wanted is not None:
+        constant = self.typed.const_value(b)
+        if constant is not None:
             number = self.generic.const_value(_converted(node, a))
-            return number is not None and _same_number(number, wanted)
+            return number is not None and _same_number(number, constant)
         kept = "" if other is None else other.op_type
         if node is not None and node.op_type == "CastLike" and kept != "CastLike":
             # A number whose value only a run knows.
