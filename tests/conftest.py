@@ -81,14 +81,23 @@ def pytest_collection() -> Iterator[None]:
     """The garbage collector does not run while tests are collected, and runs rarely afterwards.
 
     Exported programs are large and short-lived: looking at them often takes a thirtieth of the time
-    of all tests.
+    of all tests.  What is loaded by then is old for it at once: it would look at it all first.
     """
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
+        gc.unfreeze()
         gc.set_threshold(50_000, 20, 10)
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """Pytest collects garbage five times after this, of millions of objects: once is enough."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

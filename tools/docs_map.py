@@ -30,7 +30,10 @@ A package imports itself and the layers below it; packages of one layer do not i
 
 def first_line(path: Path) -> str:
     """The first sentence-or-line of a module's docstring, or an empty string."""
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"), str(path))) or ""
+    text = path.read_text(encoding="utf-8")
+    if text.startswith('"""'):  # the rest of the file need not be parsed
+        text = text[: text.index('"""', 3) + 3]
+    doc = ast.get_docstring(ast.parse(text, str(path))) or ""
     return doc.split("\n\n")[0].replace("\n", " ").strip()
 
 

@@ -12,7 +12,7 @@ import torch
 from torch._dynamo import config
 from torch._subclasses import fake_impls
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.proxy import TracerBase
+from torch.fx import proxy
 
 import onnxwright as ow
 from onnxwright.exporter.capture.replacements.fakes import FAKES, RULES
@@ -25,7 +25,7 @@ def state() -> dict[str, Any]:
     found: dict[str, Any] = {str(op): op.py_kernels.get(key) for op in FAKES}
     found |= {f"rule {op}": fake_impls.op_implementations_dict.get(op) for op in RULES}
     found |= {n: getattr(torch.nn.Module, n) for n in ("to", "float", "double", "half", "bfloat16")}
-    found["frames"] = TracerBase._filter_traceback_frames
+    found["frames"] = (proxy.TracerBase._filter_traceback_frames, proxy.CapturedTraceback)
     found["distributions"] = torch.distributions.Distribution._validate_args
     found["exporting"] = (torch.onnx.is_in_onnx_export(), torch.compiler.is_exporting())
     found["cache"] = config.fake_tensor_cache_enabled

@@ -61,7 +61,7 @@ def test_a_quarter_of_a_table_stays() -> None:
 def test_the_list_is_of_tests_that_exist() -> None:
     listed = repeats.LIST.read_text(encoding="utf-8").splitlines()
     assert listed == sorted(set(listed))
-    assert not [name for name in listed if name.startswith(repeats.WHOLE)]
+    assert [name for name in listed if not repeats.may_be_listed(name)] == []
     texts: dict[Path, str] = {}
     for name in listed:
         path, _, rest = name.partition("::")

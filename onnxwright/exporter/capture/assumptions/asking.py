@@ -19,7 +19,7 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.exporter.capture.assumptions.settled import is_settled
-from onnxwright.exporter.capture.control import number_kinds
+from onnxwright.exporter.capture.control import stand_ins
 from onnxwright.exporter.places import is_of_user
 
 # What calls the comparison of two numbers that Python of the user compares.
@@ -27,7 +27,7 @@ _COMPARING = ("__init__.py", "fx/experimental/sym_node.py")
 # The files of torch between a decision of Python and torch's answer.
 _ANSWERING = (*_COMPARING, "fx/experimental/symbolic_shapes.py")
 # The others, those of wrappers and of what converted code calls.
-_BETWEEN = {number_kinds.__file__}
+_BETWEEN = {stand_ins.__file__}
 # The files that rewritten code calls: all of these packages, and `values/one_of.py`.
 _CAPTURE = str(Path(__file__).parent.parent) + os.sep
 _PACKAGES = ("rewritten", "session", "frontend", "decisions", "loops", "lists", "graphs")

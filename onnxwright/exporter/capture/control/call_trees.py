@@ -7,7 +7,7 @@ from collections.abc import Container
 from types import ModuleType
 from typing import Any, Union
 
-from onnxwright.exporter.capture.control.number_kinds import CLASSES
+from onnxwright.exporter.capture.control.stand_ins import CLASSES
 from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
 
 NAME = "_ow_control"

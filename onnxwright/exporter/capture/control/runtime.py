@@ -25,7 +25,6 @@ from onnxwright.exporter.capture.control.functions import (
 from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
 from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.control.number_kinds import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.opaque import note_object
 from onnxwright.exporter.capture.control.places import (
     MISSING,
@@ -35,6 +34,7 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
     has_items,
 )
+from onnxwright.exporter.capture.control.stand_ins import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.store import (
     Store,
     current,

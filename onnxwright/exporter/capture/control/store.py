@@ -19,7 +19,6 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.lists import is_rows
-from onnxwright.exporter.capture.control.number_kinds import StandIns
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Elements,
@@ -29,6 +28,7 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
 )
 from onnxwright.exporter.capture.control.reaching import reached
+from onnxwright.exporter.capture.control.stand_ins import StandIns
 from onnxwright.exporter.capture.model_lines import model_line
 
 FACTORY = "_ow_factory"

@@ -22,6 +22,7 @@ from onnxwright.exporter.capture.replacements import (
     packed_sequences,
     recurrences,
     size_results,
+    stack_traces,
     static_caches,
     substitutes,
     table,
@@ -199,7 +200,7 @@ _TABLES: tuple[Change, ...] = (
     ),
     Change(
         target="torch.fx.proxy.TracerBase._filter_traceback_frames",
-        make=torch_state.user_frames,
+        make=stack_traces.user_frames,
         reason="nodes remember the lines of functions called `forward` only",
         upstream="it keeps frames named `forward`, and what these call",
     ),

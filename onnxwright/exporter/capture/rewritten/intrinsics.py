@@ -19,8 +19,8 @@ from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.iterators import made_here
 from onnxwright.exporter.capture.control.lists import kind_of, own_list
-from onnxwright.exporter.capture.control.number_kinds import Kind, is_kind
 from onnxwright.exporter.capture.control.runtime import noted
+from onnxwright.exporter.capture.control.stand_ins import Kind, is_kind
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import choice_of
 from onnxwright.exporter.capture.decisions.deciding import choose

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from onnxwright.exporter.capture.control.number_kinds import KINDS
+from onnxwright.exporter.capture.control.stand_ins import KINDS
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.session.errors import RefusedError

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control import number_kinds
-from onnxwright.exporter.capture.control.number_kinds import KINDS
+from onnxwright.exporter.capture.control import stand_ins
+from onnxwright.exporter.capture.control.stand_ins import KINDS
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.session.session import current, refused_here
@@ -47,7 +47,7 @@ def class_of(value: Any) -> Any:
 def _class_of(value: Any) -> type:
     """The class of Python that a value has where the model runs."""
     if not _stands_for_other(value):
-        return number_kinds.class_of(value)
+        return stand_ins.class_of(value)
     found: type = common(value, lambda kind: kind)
     return found
 

@@ -1,7 +1,10 @@
-"""`isinstance(n, int)`, `type(n)` and `ok is True` of numbers, as in Python.
+"""What objects of a capture are to the program: tensors, modules and numbers that stand for others.
 
-A size is a `torch.SymInt` while PyTorch traces, of which `isinstance(n, int)` is False: the model
-would take the other side of such a decision without a word.  Converted code asks here.
+PyTorch traces a module with tensors in the place of its parameters and buffers.  They have no
+attributes of the user, are no `torch.nn.Parameter` to `type`, and are not what a list of the
+module holds.  Where a part has two names, a new object stands for each part that is read.  A size
+is a `torch.SymInt`, of which `isinstance(n, int)` is False: the model would take the other side of
+such a decision without a word.  Converted code asks here.
 """
 
 from __future__ import annotations
@@ -13,13 +16,6 @@ import torch
 
 from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.torch_internals import FakeTensor, ModuleProxy
-
-# -- stand ins -------------------------------------------------------------------------------------
-# Tensors and modules that stand for those of the user while a module is captured, and these.
-# PyTorch traces a module with tensors in the place of its parameters and buffers.  They have no
-# attributes of the user, are no `torch.nn.Parameter` to `type`, and are not what a list of the
-# module holds: converted code asks here.  Where a part has two names, a new object stands for each
-# part that is read.
 
 
 class StandIns:
@@ -76,7 +72,7 @@ def class_of(value: Any) -> type:
     return kind
 
 
-# -- number kinds ----------------------------------------------------------------------------------
+# -- `isinstance(n, int)`, `type(n)` and `ok is True` of numbers, as in Python ---------------------
 
 KINDS: dict[type, type] = {
     torch.SymInt: int,
