@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -98,11 +99,20 @@ def test_torchdiffeq_with_fixed_steps(method: str, options: dict[str, Any], monk
         torch.testing.assert_close(program(*given), model(*given), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.slow  # 13 s: the capture by source comes to the loop behind everything else
-def test_adaptive_steps_of_torchdiffeq_are_refused() -> None:
+@pytest.mark.slow  # 40 s: a loop in which every step decides whether it is taken
+def test_adaptive_steps_of_torchdiffeq_are_a_loop() -> None:
     pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
-    with pytest.raises(ow.ExportError, match=r"OW843.*\n.*rk_common.py"):
-        ow.export(Solved("dopri5", {}), (torch.randn(2, 3), torch.linspace(0, 1, 4)))
+    model, times = Solved("dopri5", {}), torch.linspace(0, 1, 4)
+    program = ow.export(model, (torch.randn(2, 3), times))
+    for x, t in itertools.product((torch.randn(2, 3), torch.randn(2, 3) * 20), (times, times * 5)):
+        torch.testing.assert_close(program(x, t), model(x, t), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_adams_of_torchdiffeq_is_refused() -> None:
+    pytest.importorskip("torchdiffeq", reason="the solvers of torchdiffeq")
+    with pytest.raises(ow.ExportError, match=r"OW840.*\n.*fixed_adams.py"):
+        ow.export(Solved("explicit_adams", {}), (torch.randn(2, 3), torch.linspace(0, 1, 4)))
 
 
 @pytest.mark.slow  # 4 s
