@@ -164,6 +164,8 @@ def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
         symbols = _other_if_empty(
             _COMPARISONS[name], sympy.sympify(made._expr), self.expr, other.expr
         )
+        if len(symbols) == 1 and _is_empty(symbols[0], self.expr, other.expr):
+            return made.sym_not()
         is_asked = current() is None or not is_of_iteration(caller)
         found = _note_not_empty(symbols, recorded if is_asked else None, asking_line(caller))
         if len(found) == len(symbols) == 1:
@@ -242,6 +244,14 @@ def _not_known(symbols: tuple[Any, ...]) -> tuple[Any, ...]:
     if session is None or session.sizes is None:
         return symbols
     return tuple(s for s in symbols if not session.sizes.is_filled(s))
+
+
+def _is_empty(symbol: Any, *operands: Any) -> bool:
+    """Whether a size is 0 on the sides that run now, and others are not compared with it."""
+    session = current()
+    if session is None or session.sizes is None or symbol not in session.sizes.empty:
+        return False
+    return all(operand.free_symbols <= {symbol} for operand in operands)
 
 
 def _below_sides(condition: Any) -> Any:
