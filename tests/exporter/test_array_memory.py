@@ -112,6 +112,16 @@ def view_read_after_the_write(x: Any) -> Any:
     return y * tensor
 
 
+@program()
+def copies_and_views_of_before(x: Any) -> Any:
+    array = _zeros()
+    tensor = torch.from_numpy(array)
+    copied = tensor.reshape(1, 3) + 0
+    turned = tensor[None].expand(2, 3).t().reshape(6) * 1
+    array += 1
+    return x * torch.from_numpy(array) + copied, turned
+
+
 @program("reads a tensor whose array was written since")
 def one_tensor_for_all_writes(x: Any) -> Any:
     array = _zeros()
@@ -167,6 +177,21 @@ def test_a_tensor_that_is_held_has_the_values_of_the_state_at_export() -> None:
         program = ow.export(module, (X,))
     np.testing.assert_array_equal(array, _zeros())
     np.testing.assert_array_equal(np.asarray(program(X)), X.numpy())
+
+
+def test_a_view_of_before_is_refused_where_its_tensor_is_read_again_since() -> None:
+    array = _zeros()
+    held = torch.from_numpy(array)
+
+    def forward(self: Any, x: Any) -> Any:
+        view = held[1:]
+        np.add(array, 1, out=array)
+        y = x * held
+        return y[:, 1:] * view
+
+    with pytest.raises(ow.ExportError, match="OW904.*reads a tensor whose array was written since"):
+        ow.export(module_with(dict)(forward)(), (X,))
+    np.testing.assert_array_equal(array, _zeros())
 
 
 def test_a_tensor_of_an_array_that_is_written_is_refused_on_each_way() -> None:

@@ -281,7 +281,7 @@ def lists_of_numbers(changes: Changes, model: Any) -> None:
 
 
 def numbers_as_keys(changes: Changes, model: Any) -> None:
-    """A tensor that stands for a number is no key: Python would take it for another number."""
+    """A tensor that stands for a number is refused as a key of a dictionary or an item of a set."""
     own: Callable[[Any], int] = torch.Tensor.__hash__
 
     def hashed(self: Any) -> int:

@@ -27,18 +27,14 @@ def values_kept(changes: Changes, model: Any) -> None:
         tracer: Any, kind: str, target: Any, args: Any, kwargs: Any, *more: Any, **named: Any
     ) -> Any:
         given = [*_tensors(args), *_tensors(kwargs)]
-        if arrays.memories or arrays.homes:
-            arrays.check_read(given)
+        arrays.check_read(given)
         of_arrays = [t for t in given if arrays.has(t)]
-        if not of_arrays:
-            made = create(tracer, kind, target, args, kwargs, *more, **named)
-            if arrays.memories:
-                arrays.check_written(made.node, [])
-            return made
-        args, kwargs = arrays.copied(args), arrays.copied(kwargs)
+        if of_arrays:
+            args, kwargs = arrays.copied(args), arrays.copied(kwargs)
         made = create(tracer, kind, target, args, kwargs, *more, **named)
-        arrays.check_written(made.node, of_arrays)
-        arrays.homes[made.node] = of_arrays[0]
+        if of_arrays:
+            arrays.note_constants(tracer.root, made.node, of_arrays)
+        arrays.check_written(made.node)
         return made
 
     changes.attribute(PythonKeyTracer, "create_proxy", create_proxy)
@@ -52,17 +48,14 @@ class _Arrays:
 
     Fields:
         values: identity of such a tensor -> it, and a copy of what it had when it was read last.
-        homes: the nodes that read one -> the tensor.
-        memories: what identifies the memory of a tensor of the trace -> the tensor of the array
-            that it would be a view of.
+        constants: nodes of copies -> the tensor, and the copy.
     """
 
     def __init__(self, model: Any) -> None:
         held = (*model.parameters(), *model.buffers()) if isinstance(model, torch.nn.Module) else ()
         self._of_the_model = set(map(_array_memory, held))
         self.values: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.homes: dict[fx.Node, torch.Tensor] = {}
-        self.memories: dict[int, torch.Tensor] = {}
+        self.constants: dict[fx.Node, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def has(self, value: Any) -> bool:
         """Whether a value is a tensor of the memory of an array, and no buffer of the model."""
@@ -72,42 +65,59 @@ class _Arrays:
     def copied(self, value: Any) -> Any:
         """Arguments with copies in the place of tensors of arrays."""
         if self.has(value):
-            return self.value(value)
+            return self.read_last(value)[1]
         if isinstance(value, dict):
             return {key: self.copied(v) for key, v in value.items()}
         return type(value)(map(self.copied, value)) if type(value) in (list, tuple) else value
 
-    def value(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A copy of a tensor, the same one as long as nobody writes to the array."""
+    def read_last(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """A tensor and a copy of it, the same one as long as nobody writes to the array."""
         known = self.values.get(id(tensor))
         if known is None or not _is_equal(*known):
             with modes_disabled():
                 known = self.values[id(tensor)] = tensor, tensor.clone()
-        return known[1]
+        return known
+
+    def note_constants(self, root: Any, node: fx.Node, tensors: list[torch.Tensor]) -> None:
+        """Note which nodes are copies of tensors, that an operator reads.
+
+        Args:
+            root: has the constants of the graph.
+            node: the operator.
+            tensors: those that it was called with.
+        """
+        read = {id(copy): (tensor, copy) for tensor, copy in map(self.read_last, tensors)}
+        for given in node.all_input_nodes:
+            constant = getattr(root, given.target, None) if given.op == "get_attr" else None
+            if id(constant) in read:
+                self.constants[given] = read[id(constant)]
 
     def check_read(self, given: list[Any]) -> None:
-        """Refuse to read a tensor of the trace whose array was written since.
+        """Refuse to read a view of a copy whose array was written since the copy was made.
 
         Raises:
             ArrayMemoryError: it was.
         """
-        for proxy in given:
-            node = proxy.node if isinstance(proxy, fx.Proxy) else None
-            if node in self.homes and _is_view(node):
-                self.memories[memory_of(node)] = self.homes[node]
-            home = self.memories.get(memory_of(node)) if node is not None else None
-            if home is not None and not _is_equal(*self.values[id(home)]):
+        for proxy in given if self.constants else ():
+            constant = self.constant_of(proxy.node) if isinstance(proxy, fx.Proxy) else None
+            if constant is not None and not _is_equal(*constant):
                 raise ArrayMemoryError("reads a tensor whose array was written since")
 
-    def check_written(self, node: fx.Node, of_arrays: list[torch.Tensor]) -> None:
+    def check_written(self, node: fx.Node) -> None:
         """Refuse an operator that writes to the memory of an array.
 
         Raises:
             ArrayMemoryError: it does.
         """
-        for written in written_arguments(node):
-            if memory_of(written) in self.memories or (of_arrays and written.op == "get_attr"):
+        for written in written_arguments(node) if self.constants else ():
+            if self.constant_of(written) is not None:
                 raise ArrayMemoryError("writes to a tensor of an array")
+
+    def constant_of(self, node: fx.Node | None) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The tensor and the copy that a node is, or is a view of; None for other nodes."""
+        while node is not None and node not in self.constants:
+            node = _viewed(node)
+        return None if node is None else self.constants[node]
 
 
 def _array_memory(value: Any) -> int | None:
@@ -123,9 +133,14 @@ def _array_memory(value: Any) -> int | None:
         return None
 
 
-def _is_view(node: fx.Node) -> bool:
-    is_lifted = node.target is torch.ops.aten.lift_fresh_copy.default
-    return is_lifted or viewed(node) is not None
+def _viewed(node: fx.Node) -> fx.Node | None:
+    """The node whose memory a node has in PyTorch; None if it has memory of its own."""
+    of = viewed(node)
+    if node.target is torch.ops.aten.lift_fresh_copy.default:
+        of = node.all_input_nodes[0]
+    elif of is not None and of.op != "get_attr" and memory_of(of) != memory_of(node):
+        return None  # `reshape`, `contiguous` and `to` copy some tensors
+    return of
 
 
 def _is_equal(one: torch.Tensor, two: torch.Tensor) -> bool:
