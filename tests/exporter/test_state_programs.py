@@ -23,15 +23,15 @@ POSITIVE, NEGATIVE = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([-4.0, -5.0, 1.
 CALLS = [POSITIVE, NEGATIVE, POSITIVE * 2, NEGATIVE, POSITIVE]
 
 
-def _same(one: Any, two: Any) -> bool:
+def is_same(one: Any, two: Any) -> bool:
     if isinstance(one, torch.Tensor):
         return type(one) is type(two) and torch.equal(one, two)
     if isinstance(one, np.ndarray):
         return bool(np.array_equal(one, two))
     if isinstance(one, dict):
-        return one.keys() == two.keys() and all(_same(v, two[k]) for k, v in one.items())
+        return one.keys() == two.keys() and all(is_same(v, two[k]) for k, v in one.items())
     if isinstance(one, (list, tuple)):
-        return len(one) == len(two) and all(map(_same, one, two))
+        return len(one) == len(two) and all(map(is_same, one, two))
     return type(one) is type(two) and bool(one == two)
 
 
@@ -52,7 +52,7 @@ def _wanted(name: str) -> tuple[list[Any], list[Any]]:
     return [_run(module, x) for x in CALLS], fresh
 
 
-def _outcome(program: Any, name: str, texts: list[str]) -> str:
+def outcome_of(program: Any, name: str, texts: list[str]) -> str:
     calls, fresh = _wanted(name)
     given = [torch.as_tensor(np.asarray(program(x))) for x in CALLS[:1]]
     given += [torch.as_tensor(np.asarray(program(x))) for x in CALLS[1:]]
@@ -76,7 +76,7 @@ def test_state_is_right_or_reported_or_refused(name: str) -> None:
             program = ow.export(module, (POSITIVE.clone(),))
         except ow.OnnxwrightError as error:
             outcome = error.diagnostic.code
-    assert _same(look(), before), "the export changed the state"
+    assert is_same(look(), before), "the export changed the state"
     # The next call is the first one.
     given = _run(module, POSITIVE)
     state_programs.reset()
@@ -84,7 +84,7 @@ def test_state_is_right_or_reported_or_refused(name: str) -> None:
     texts = [str(w.message) for w in found]
     assert not any("assigned during export" in text for text in texts), "OW839 has its line"
     if program is not None:
-        outcome = _outcome(program, name, texts)
+        outcome = outcome_of(program, name, texts)
     assert outcome == PROGRAMS[name].outcome
 
 
@@ -105,7 +105,7 @@ def test_the_process_is_as_before_after_an_export_that_failed(
     before, forwards = look(), torch.nn.Module._call_impl
     with pytest.raises((error, ow.OnnxwrightError)):
         ow.export(_Interrupted(module, error), (POSITIVE.clone(),))
-    assert _same(look(), before)
+    assert is_same(look(), before)
     assert torch.nn.Module._call_impl is forwards
 
 
