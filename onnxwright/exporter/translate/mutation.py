@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.graphs.writes import (
     is_same,
     is_write,
     parents_of,
+    updated_statistics,
     written_by,
 )
 from onnxwright.exporter.places import span_of, target_name
@@ -89,8 +90,6 @@ def _raise_replaced(name: str, node: Node, before: Any, after: Any) -> NoReturn:
 
 # Regions that change what the operators inside compute.
 _REGIONS = frozenset({"wrap_with_autocast"})
-# Writes without a schema that says so: in training, statistics are updated in place.
-_STATISTICS = {"aten::batch_norm": (3, 5), "aten::instance_norm": (3, 5)}
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:
@@ -199,18 +198,7 @@ def _changes(node: Node) -> bool:
     module = str(getattr(node.target, "__module__", ""))
     if module.startswith(("torch._functorch", "torch.amp")):
         return True  # torch.vmap, autocast: nodes about the state of torch, not about values
-    places = _STATISTICS.get(target_name(node.target))
-    if places is None:
-        return False
-    running, training = (_argument(node, n) for n in places)
-    return running is not None and bool(training)
-
-
-def _argument(node: Node, place: int) -> Any:
-    schema = node.target._schema
-    if place < len(node.args):
-        return node.args[place]
-    return node.kwargs.get(schema.arguments[place].name)
+    return bool(updated_statistics(node))
 
 
 class Writes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.nn import functional
 
 from tests.exporter.source.tables import Table, adding_to
 
@@ -35,6 +36,18 @@ class BufferThatWasChosen(Holding):
         now = self.first if x.sum() > 0 else self.second
         now += x[0]
         return x * 2
+
+
+@state
+class StatisticsOfOneSide(Holding):
+    """The operator of a normalization in training writes; its schema does not say so."""
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = functional.batch_norm(x, self.first, self.second, training=True, momentum=0.5)
+        for _ in range(int(x[0, 0] > 0)):
+            x = functional.batch_norm(x - 1, self.first, self.second, training=True)
+        return x
 
 
 @state

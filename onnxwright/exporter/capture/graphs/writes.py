@@ -52,11 +52,33 @@ _OTHERS = frozenset(
 _COVERED = RESHAPES | LISTS | _OTHERS
 
 
+# Writes that the schema does not have: in training, running statistics are updated in place.
+_STATISTICS = ("aten::batch_norm", "aten::instance_norm")
+_RUNNING, _TRAINING = (3, 4), 5
+
+
+def updated_statistics(node: fx.Node) -> list[fx.Node]:
+    """The running statistics that a normalization writes to."""
+    if target_name(node.target) not in _STATISTICS or not argument(node, _TRAINING):
+        return []
+    return [n for n in (argument(node, at) for at in _RUNNING) if isinstance(n, fx.Node)]
+
+
+def argument(node: fx.Node, place: int) -> Any:
+    """An argument of an operator, given by its place or by its name."""
+    if place < len(node.args):
+        return node.args[place]
+    schema: Any = node.target._schema
+    return node.kwargs.get(schema.arguments[place].name)
+
+
 def written_arguments(node: fx.Node) -> list[fx.Node]:
     """The arguments that an operator writes to."""
     schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable:
+    if schema is None:
         return []
+    if not schema.is_mutable:
+        return updated_statistics(node)
     found: list[fx.Node] = []
     for n, argument in enumerate(schema.arguments):
         if argument.alias_info is None or not argument.alias_info.is_write:
