@@ -1084,7 +1084,31 @@ def layer_that_a_side_adds(self: Any, x: Any) -> Any:
     return self.layers(x) * len(self.layers)
 
 
-@program("OW887")
+@program("reported")
+def attribute_that_only_pytorch_reads() -> Made:
+    layer = torch.nn.LeakyReLU(0.5)
+
+    def forward(_: Any, x: Any) -> Any:
+        y = layer(x)
+        layer.negative_slope = 0.25
+        return y
+
+    return module_with(lambda: {"layer": layer})(forward)(), lambda: layer.negative_slope
+
+
+@program("reported")
+def mode_of_a_layer_after_its_call() -> Made:
+    layer = torch.nn.BatchNorm1d(3).eval()
+
+    def forward(_: Any, x: Any) -> Any:
+        y = layer(x[None].expand(2, 3))[0]
+        layer.train()
+        return y
+
+    return module_with(lambda: {"layer": layer})(forward)().eval(), lambda: layer.training
+
+
+@program("reported")
 def mode_of_a_layer_that_a_side_sets() -> Made:
     class Kept(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:

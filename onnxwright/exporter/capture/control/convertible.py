@@ -18,8 +18,12 @@ OPAQUE = (
 )  # fmt: skip
 # Modules of Python whose functions call functions of the user, or change what they are given.
 CONVERTED_STDLIB = ("contextlib", "functools", "collections")
-# The function of PyTorch by which a module calls its `forward` and hooks, and what is inside of it.
-CALLS_FORWARD = torch.nn.Module._call_impl.__qualname__
+# Methods of PyTorch's modules that are converted, with what is inside of them: the one that calls
+# `forward` and the hooks, and those that set `training`.
+OF_MODULES = tuple(
+    method.__qualname__
+    for method in (torch.nn.Module._call_impl, torch.nn.Module.train, torch.nn.Module.eval)
+)
 # Modules of PyTorch that read the code of the functions they are given.
 TRACING = ("torch._higher_order_ops", "torch._dynamo", "torch.compiler", "torch.jit", "torch.fx",
             "torch.nn.attention.flex_attention", "torch.export", "torch._export")  # fmt: skip
@@ -66,7 +70,7 @@ def is_convertible(f: FunctionType) -> bool:
     if module.partition(".")[0] in OPAQUE:
         return False
     if owner_of(file) is Owner.TORCH:
-        return f.__qualname__.startswith(CALLS_FORWARD)
+        return f.__qualname__.startswith(OF_MODULES)
     if is_of_user(file):
         return True
     return owner_of(file) is Owner.PYTHON and module in CONVERTED_STDLIB

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.control import convert
 from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
+from onnxwright.exporter.capture.control.convertible import is_convertible
 from onnxwright.exporter.capture.control.held_objects import HeldTensors
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
@@ -227,7 +228,9 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
     """What changed, by what the user calls it: items of a list or a dict one by one."""
     place, before, after = write.place, write.before, write.after
     if isinstance(place, Items) and not is_rows(after):
-        name = names.get(id(place.owner)) or path_in_modules(place.owner) or place.text
+        name = names.get(id(place.owner))
+        if name is None:
+            name = path_in_modules(place.owner) or place.text
         if isinstance(before, dict) and len(before) == len(after):
             keys = [k for k in before if k in after and not is_same(before[k], after[k])]
             if not keys:  # their order
@@ -272,10 +275,21 @@ def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:
     """Whether one of some functions reads a place; items, and what Python reads, count as read."""
     if isinstance(place, (Items, Elements)) or place.name is None:
         return True
-    if isinstance(place, Attribute) and place.is_of_python:
-        return True
+    if isinstance(place, (Attribute, ModuleAttribute)):
+        kind: type = type(place.owner)
+        if place.is_of_python or place.name in _read_by_class(kind):
+            return True
     loaded = frozenset[str]().union(*map(names_loaded, codes))
     return place.name in loaded or not loaded.isdisjoint(("vars", "__dict__"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_by_class(kind: type) -> frozenset[str]:
+    """The names that methods of a class read which are not converted, as those of PyTorch."""
+    bases = [base for base in kind.__mro__ if base is not torch.nn.Module]
+    methods = [v for base in bases for v in vars(base).values() if isinstance(v, FunctionType)]
+    opaque = (f.__code__ for f in methods if not is_convertible(f))
+    return frozenset[str]().union(*map(names_loaded, opaque))
 
 
 @functools.lru_cache(maxsize=16384)

@@ -60,6 +60,7 @@ class Snapshot(Reached):
             for names in (vars(one), one._parameters, buffers, one._modules):
                 if type(names) is dict:
                     self.keep(Items(names), of_module=True, owner=one, name=path)
+                    self.names[id(names)] = path
         for path, one in module.named_modules():
             begin = f"{path}." if path else ""
             for name, value in list(vars(one).items()):
