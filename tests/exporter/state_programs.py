@@ -1097,6 +1097,16 @@ def attribute_that_only_pytorch_reads() -> Made:
 
 
 @program("reported")
+def function_of_pytorch_that_only_pytorch_calls() -> Made:
+    def forward(_: Any, x: Any) -> Any:
+        y = torch.nn.functional.leaky_relu(x)
+        torch.nn.functional.other_relu = torch.tanh
+        return y
+
+    return module_with(dict)(forward)(), lambda: hasattr(torch.nn.functional, "other_relu")
+
+
+@program("reported")
 def mode_of_a_layer_after_its_call() -> Made:
     layer = torch.nn.BatchNorm1d(3).eval()
 

@@ -37,6 +37,7 @@ from onnxwright.exporter.capture.control.snapshot import Snapshot
 from onnxwright.exporter.capture.control.stand_ins import StandIns
 from onnxwright.exporter.capture.control.store import Store, Write, current, open_store
 from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import tracing
 from onnxwright.exporter.torch_lock import TORCH_LOCK
 
@@ -277,10 +278,20 @@ def _is_read(place: Place, codes: Sequence[CodeType]) -> bool:
         return True
     if isinstance(place, (Attribute, ModuleAttribute)):
         kind: type = type(place.owner)
-        if place.is_of_python or place.name in _read_by_class(kind):
+        if place.is_of_python or place.name in _read_by_class(kind) or _is_of_others(place.owner):
             return True
     loaded = frozenset[str]().union(*map(names_loaded, codes))
     return place.name in loaded or not loaded.isdisjoint(("vars", "__dict__"))
+
+
+def _is_of_others(owner: Any) -> bool:
+    """Whether an object is a class or a module of Python or PyTorch, which may read it anywhere."""
+    if not isinstance(owner, (type, ModuleType)):
+        return False
+    module = sys.modules.get(owner.__module__) if isinstance(owner, type) else owner
+    if getattr(module, "__spec__", None) is None:  # the program that runs, or made by the user
+        return False
+    return not is_of_user(getattr(module, "__file__", None) or "")
 
 
 @functools.lru_cache(maxsize=1024)
