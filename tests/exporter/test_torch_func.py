@@ -152,3 +152,11 @@ def test_a_failure_leaves_no_level_of_torch_func() -> None:
         ow.export(model, _matrix())
     assert torch._C._functorch.peek_interpreter_stack() is None
     assert jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))[1] > 0
+
+
+def test_vmap_on_one_side_of_a_decision_is_refused_with_its_line() -> None:
+    def one_side(x: Any) -> Any:
+        return vmap(torch.sin)(x) if x.sum() > 0 else x
+
+    with pytest.raises(ExportError, match=r"OW821(?s:.*)`torch.vmap` cannot be captured on one"):
+        ow.export(one_side, _matrix())

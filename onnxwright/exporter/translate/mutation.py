@@ -124,10 +124,9 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
         try:
             fail(
                 messages.CaptureFailed(
-                    hint="PyTorch cannot say what a tensor is after a write into a view of it: "
-                    "write to a copy, or use the operator without a trailing underscore",
+                    hint=_OF_WRITES if (vmapped := _vmapped_in_part(program)) is None else _OF_VMAP,
                     notes=(f"run_decompositions: {str(error).splitlines()[0]}",),
-                    span=user_span(),
+                    span=user_span() if vmapped is None else span_of(vmapped),
                 )
             )
         except ExportError as failure:
@@ -136,6 +135,23 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
     if made is not None:
         made.out_spec = program.module_call_graph[0].signature.out_spec
     return found
+
+
+_OF_WRITES = (
+    "PyTorch cannot say what a tensor is after a write into a view of it: write to a copy, or use "
+    "the operator without a trailing underscore"
+)
+_OF_VMAP = (
+    "`torch.vmap` cannot be captured on one side of a decision, or in a loop: call it before, and "
+    "choose its result there"
+)
+
+
+def _vmapped_in_part(program: ExportedProgram) -> Node | None:
+    """A call that torch.vmap made in a side or a loop of a program."""
+    parts = [m for m in program.graph_module.modules() if isinstance(m, GraphModule)][1:]
+    nodes = (node for part in parts for node in part.graph.nodes)
+    return next((n for n in nodes if _is_of_functorch(n)), None)
 
 
 @contextmanager
@@ -196,9 +212,13 @@ def _changes(node: Node) -> bool:
     if isinstance(node.target, HigherOrderOperator):
         return node.target.name() in _REGIONS
     module = str(getattr(node.target, "__module__", ""))
-    if module.startswith(("torch._functorch", "torch.amp")):
+    if _is_of_functorch(node) or module.startswith("torch.amp"):
         return True  # torch.vmap, autocast: nodes about the state of torch, not about values
     return bool(updated_statistics(node))
+
+
+def _is_of_functorch(node: Node) -> bool:
+    return str(getattr(node.target, "__module__", "")).startswith("torch._functorch")
 
 
 class Writes:
