@@ -83,7 +83,6 @@ PRIVATE: dict[str, str] = {
     "torch.fx._pytree": "caches as inputs",
     "torch.fx.experimental.proxy_tensor._AttrProxy": "a module that has two names, while traced",
     "torch.nn.Module._call_impl": "where the calls of modules become converted ones",
-    "torch.nn.Module._call_impl.__qualname__": "the name of the same in frames",
     "torch.onnx._globals.GLOBALS": "`is_in_onnx_export`, where the others are missing",
     "torch.onnx._internal.exporter._building.OpRecorder": "onnxscript's torchlib",
     "torch.onnx._internal.exporter._flags": "`is_in_onnx_export`",

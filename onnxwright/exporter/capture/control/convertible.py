@@ -20,10 +20,7 @@ OPAQUE = (
 CONVERTED_STDLIB = ("contextlib", "functools", "collections")
 # Methods of PyTorch's modules that are converted, with what is inside of them: the one that calls
 # `forward` and the hooks, and those that set `training`.
-OF_MODULES = tuple(
-    method.__qualname__
-    for method in (torch.nn.Module._call_impl, torch.nn.Module.train, torch.nn.Module.eval)
-)
+OF_MODULES = ("Module._call_impl", "Module.train", "Module.eval")
 # Modules of PyTorch that read the code of the functions they are given.
 TRACING = ("torch._higher_order_ops", "torch._dynamo", "torch.compiler", "torch.jit", "torch.fx",
             "torch.nn.attention.flex_attention", "torch.export", "torch._export")  # fmt: skip
