@@ -19,6 +19,7 @@ from onnxwright.ir.validation.damage import quoted
 from onnxwright.opset import registry
 from onnxwright.versions import rules
 from onnxwright.versions.engine import Conversion
+from onnxwright.versions.one_call import converted_call
 
 # The oldest version that is converted to: before, broadcasting had other rules.
 OLDEST = 7
@@ -185,7 +186,7 @@ def _converted(model: ir.Model, versions: Mapping[str, int], assume: Collection[
     for domain in versions:
         _check_imports(model, domain)
     for domain, target in versions.items():
-        conversion = Conversion(model, domain, target, assume)
+        conversion = Conversion(model, domain, target, converted_call, assume)
         conversion.run()
         problems += conversion.problems
         inline |= {f.identifier() for f in conversion.unknown}
@@ -199,7 +200,7 @@ def _converted(model: ir.Model, versions: Mapping[str, int], assume: Collection[
         fail(*problems)
     problems = []
     for domain, target in versions.items():
-        conversion = Conversion(original, domain, target, assume)
+        conversion = Conversion(original, domain, target, converted_call, assume)
         conversion.run()
         problems += conversion.problems
     if problems:

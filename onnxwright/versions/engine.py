@@ -23,6 +23,7 @@ from onnxwright.opset.opsets import Opset
 from onnxwright.opset.registry import OpSignature
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.semantics.ops import Ops
+from onnxwright.tracing.graph_backend import ConvertCall
 from onnxwright.types.kinds import TensorType
 from onnxwright.versions.call import BY_BODY, DOWN, KEEP, UP, Adapter, Call, Refused
 from onnxwright.versions.fits import (
@@ -52,6 +53,7 @@ class Conversion:
         model: the model; it is changed.
         domain: the domain whose version changes.
         target: the version to convert to.
+        convert_call: converts a call of an adapter that is in another version, as `one_call` does.
         assume: what holds of every run.
 
     Attributes:
@@ -60,12 +62,18 @@ class Conversion:
     """
 
     def __init__(
-        self, model: ir.Model, domain: str, target: int, assume: Collection[str] = ()
+        self,
+        model: ir.Model,
+        domain: str,
+        target: int,
+        convert_call: ConvertCall,
+        assume: Collection[str] = (),
     ) -> None:
         self.model = model
         self.domain = domain
         self.target = target
         self.assume = assume
+        self._convert_call = convert_call
         self.problems: list[messages.NodeNotConvertible] = []
         self.unknown: set[ir.Function] = set()
         self.converted = 0
@@ -332,7 +340,8 @@ class Conversion:
         types = self._known_types()
         if self._names is None:
             self._names = reserved_names(self.model)
-        snippet = Snippet(self._names, types, version if self.domain == "" else self._default())
+        built = version if self.domain == "" else self._default()
+        snippet = Snippet(self._names, types, built, self._convert_call)
         ir_version = self.model.ir_version
         call = Call(
             here,

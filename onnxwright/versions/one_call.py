@@ -59,6 +59,6 @@ def converted_call(
         opset_imports={"": source},
         name="call",
     )
-    conversion = Conversion(ir.Model(graph, ir_version=10), "", target)
+    conversion = Conversion(ir.Model(graph, ir_version=10), "", target, converted_call)
     conversion.run()
     return conversion.problems[0].reason if conversion.problems else graph

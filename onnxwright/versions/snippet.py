@@ -15,8 +15,8 @@ from onnxwright.opset import registry
 from onnxwright.opset.opsets import Opset
 from onnxwright.semantics.graph_value import GraphValue
 from onnxwright.tracing.backend import TracingBackend
+from onnxwright.tracing.graph_backend import ConvertCall
 from onnxwright.types.dtypes import DType
-from onnxwright.versions.one_call import converted_call
 from onnxwright.versions.value_types import ValueTypes
 
 
@@ -27,16 +27,19 @@ class Snippet:
         names: the names that are taken; new ones are added.
         types: what is known of the values around.
         version: the opset version of what is built.
+        convert_call: converts calls that are built in another version, as `one_call` does.
 
     Attributes:
         backend: builds the nodes.
     """
 
-    def __init__(self, names: Namer, types: ValueTypes, version: int) -> None:
+    def __init__(
+        self, names: Namer, types: ValueTypes, version: int, convert_call: ConvertCall
+    ) -> None:
         recorder = Recorder()
         recorder.names = names
         self._types = types
-        self.backend = TracingBackend(recorder, Opset("", version), converted_call)
+        self.backend = TracingBackend(recorder, Opset("", version), convert_call)
 
     def outer(self, value: ir.Value | None) -> GraphValue | None:
         """A value of the graph around, to be used in what is built."""
