@@ -142,6 +142,7 @@ def export(
     own = arguments_of(model, given)
     args, kwargs, dynamic_shapes = own.args, own.kwargs, own.dynamic_shapes
     checks.inputs(args, kwargs)
+    checks.autocast(model)
     register_missing_keys()
     check_registered(args, kwargs)
     opset_version = checks.opset(opset_version)

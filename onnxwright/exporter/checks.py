@@ -127,6 +127,24 @@ def inputs(args: Any, kwargs: Any) -> None:
             raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
 
 
+def autocast(model: Any) -> None:
+    """Refuse an export inside `torch.autocast`, whose casts are not in the captured program.
+
+    Raises:
+        ExportValueError: it is enabled for the CPU or a device of the model (OW825).
+    """
+    held = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    kinds = {"cpu", *(tensor.device.type for tensor in held)}
+    if not isinstance(model, torch.export.ExportedProgram) and any(
+        torch.is_autocast_enabled(kind) for kind in kinds - {"meta"}
+    ):
+        raise_bad_argument(
+            "model",
+            "it is exported inside `torch.autocast`, which the captured program would not have",
+            "put `with torch.autocast(...):` into `forward`, and export outside of it",
+        )
+
+
 def opset(version: Any, oldest: int = OPSETS[0]) -> int:
     """The version of the standard opset that is asked for.
 

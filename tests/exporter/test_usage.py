@@ -133,6 +133,14 @@ def test_inputs_on_another_device_are_told() -> None:
         ow.export(torch.nn.Linear(2, 1, device="meta"), (torch.ones(1, 2),))
 
 
+def test_an_export_inside_autocast_is_refused(module: Any) -> None:
+    with (
+        torch.autocast("cpu", torch.bfloat16),
+        pytest.raises(ExportValueError, match=r"OW825.*torch\.autocast"),
+    ):
+        ow.export(module, (torch.ones(2, 3),))
+
+
 def test_a_failed_capture_points_at_the_line_of_the_model() -> None:
     def choose(x: Any) -> Any:
         return x if x.sum() > 0 else -x
