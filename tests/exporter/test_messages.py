@@ -300,3 +300,18 @@ def test_the_line_of_a_helper_is_shown() -> None:
     assert trace.index("in forward") < trace.index("in inner") < trace.index("in helper")
     text = _text(helper, custom_translation_table={"aten::relu": lambda op, x: None})
     assert "return torch.relu(x)" in text
+
+
+class Ordered:
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.tensor.sum() < other.tensor.sum())
+
+
+def test_a_method_that_python_calls_itself_is_not_rewritten() -> None:
+    text = _text(lambda x: x if Ordered(x) < Ordered(-x) else -x)
+    assert "return bool(self.tensor.sum() < other.tensor.sum())" in text
+    assert "a method that Python calls itself, such as `__bool__`" in text
+    assert "capture='source'" not in text

@@ -113,17 +113,29 @@ _FORMS = (
 )
 
 
+_DATA_DEPENDENT = ("data-dependent branching", "GuardOnDataDependentSymNode")
+# With the captures that were tried: only one by source rewrites functions that decide.
+_DECIDES = {
+    True: (
+        "the program goes another way for other values of a tensor, in code that is not rewritten "
+        "(in C, or a method that Python calls itself, such as `__bool__` and `__lt__`): call a "
+        "function of Python,"
+    ),
+    False: (
+        "the program goes another way for other values of a tensor: `capture='source'` takes most "
+        "of that;"
+    ),
+}
+_CHOICES = (
+    " write the choice with `torch.where` or `torch.cond`, tell torch the range with "
+    "`torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
+)
+
+
 # What torch's messages say of a kind of failure -> what to do.  The first that is found is shown.
 _HINTS = (
     *_FORMS,
-    (
-        ("data-dependent branching", "GuardOnDataDependentSymNode"),
-        (
-            "the program goes another way for other values of a tensor: `capture='source'` takes "
-            "most of that; write the choice with `torch.where` or `torch.cond`, tell torch the "
-            "range with `torch._check`, or answer it for all values: `assume={'file.py:12': True}`"
-        ),
-    ),
+    (_DATA_DEPENDENT, ""),
     (
         ("missing a required argument", "required positional argument"),
         "give example inputs for all arguments without a default: `export(model, args, kwargs)`",
@@ -197,7 +209,7 @@ def _hint(outcomes: list[Outcome]) -> str:
     text = "\n".join(o.error for o in outcomes)
     for signs, hint in _HINTS:
         if any(s.lower() in text.lower() for s in signs):
-            return hint
+            return hint or _DECIDES[any(o.strategy == "source" for o in outcomes)] + _CHOICES
     if any(o.strategy == "draft" for o in outcomes):
         return "the error before this one is torch's own"
     return "the error before this one is torch's own; `capture='draft'` may go further, and reports"
