@@ -889,3 +889,22 @@ def dict_that_grows_with_a_size(x):
     for i in range(x.shape[0]):
         names[f"k{i}"] = x[i] if x[i].sum() > 0 else -x[i]
     return torch.stack(list(names.values()))
+
+
+class CountsReads:
+    def __init__(self):
+        self.count = 0
+
+    def __getattr__(self, name):
+        self.count += 1
+        if name == "scale":
+            return 2.0
+        raise AttributeError(name)
+
+
+@program
+def attribute_that_is_asked_for_once(x):
+    options = CountsReads()
+    if x.sum() > 0:
+        x = x * getattr(options, "scale", 1.0) + getattr(options, "shift", 1.0)
+    return x + options.count

@@ -89,19 +89,25 @@ def _is_open(part: slice) -> bool:
 def attribute(function: Any, value: Any, *rest: Any) -> Any:
     """`getattr(value, name)`."""
     if current() is not None and function is getattr and len(rest) > 1:
-        if not has_attribute(hasattr, value, rest[0]):
+        refuse_name(value, rest[0])
+        if _is_number(value) and not has_attribute(hasattr, value, rest[0]):
             return rest[1]
     return bound(function)(value, *rest)
 
 
 def has_attribute(function: Any, value: Any, name: Any) -> Any:
     """`hasattr(value, name)`; what stands for a number has the attributes of its class."""
-    session = current()
-    if session is not None and function is hasattr:
+    if current() is not None and function is hasattr:
         refuse_name(value, name)
-        if value in session.numbers or session.numbers.has_types(value):
+        if _is_number(value):
             return common(value, lambda kind: hasattr(kind, name))
     return bound(function)(value, name)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value stands for a number of Python, of one of several types."""
+    session = current()
+    return session is not None and (value in session.numbers or session.numbers.has_types(value))
 
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
