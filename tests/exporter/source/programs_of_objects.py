@@ -908,3 +908,44 @@ def attribute_that_is_asked_for_once(x):
     if x.sum() > 0:
         x = x * getattr(options, "scale", 1.0) + getattr(options, "shift", 1.0)
     return x + options.count
+
+
+class CountsCalls:
+    """Each special method is called as often as Python calls it."""
+
+    def __init__(self):
+        self.count = 0
+
+    def _next(self, value):
+        self.count = self.count * 3 + value
+        return value
+
+    def __len__(self):
+        return self._next(2)
+
+    def __iter__(self):
+        self._next(1)
+        return iter([1, 2])
+
+    def __next__(self):
+        return self._next(1)
+
+    def __index__(self):
+        return self._next(2)
+
+    def __int__(self):
+        return self._next(2)
+
+    def __divmod__(self, other):
+        return self._next(2), other
+
+
+@program
+def special_methods_that_count(x):
+    n = CountsCalls()
+    if x.sum() > 0:
+        x = x * 2
+    for _ in n:
+        x = x + 1
+    items = [*n, *list(n), max(n), sum(n), int(n), next(n), *range(n), *divmod(n, 3)]
+    return x + n.count + sum(items) + len(list(filter(None, n)))

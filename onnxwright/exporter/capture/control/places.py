@@ -404,6 +404,8 @@ def position(value: Any) -> Any:
         return [p if isinstance(p, int) else position(p) for p in parts]
     if type(value).__module__ == "itertools":
         return repr(value) if type(value).__name__ in ("count", "repeat") else object()
+    if isinstance(getattr(type(value), "__next__", None), FunctionType):
+        return None  # where it is, its attributes say; `__len__` of the user is not asked
     try:
         return operator.length_hint(value, -1)
     except TypeError:

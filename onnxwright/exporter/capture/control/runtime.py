@@ -235,7 +235,7 @@ def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:
     fallback: Any = getattr(kind, "__getattr__", None)
     if type(fallback) is not FunctionType or not is_convertible(fallback):
         return None
-    return lambda owner: _fallback(owner, name, fallback)
+    return lambda owner: object.__getattribute__(owner, name)
 
 
 def _of_original(name: str) -> Callable[[Any], Any]:
@@ -246,13 +246,6 @@ def _of_original(name: str) -> Callable[[Any], Any]:
 def _calling(get: FunctionType) -> Callable[[Any], Any]:
     # Bound where it is called: the store may be another one then.
     return lambda owner: bound(get)(owner)  # noqa: PLW0108 - as said
-
-
-def _fallback(owner: Any, name: str, get: FunctionType) -> Any:
-    try:
-        return object.__getattribute__(owner, name)
-    except AttributeError:
-        return bound(get)(owner, name)
 
 
 def _cached_getter(inside: Any, name: str) -> Callable[[Any], Any]:
@@ -281,8 +274,10 @@ class _Reader:
         try:
             return getter(owner)
         except AttributeError:
-            # Python asks `__getattr__` then, and says what is missing.
-            return getattr(owner, name)
+            fallback = getattr(type(owner), "__getattr__", None)
+            if fallback is None:
+                raise
+        return bound(fallback)(owner, name)
 
 
 class _Writer:

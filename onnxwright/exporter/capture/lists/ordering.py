@@ -141,7 +141,7 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
             return _of_several(values[0], several, key, greater, options)
         # What Python does not take raises Python's error.
         function(*([0],) if one else (0,) * len(values), **options)
-        items = list(values[0]) if one else list(values)
+        items = list(iter(values[0])) if one else list(values)
         if not items:
             return function(items, **options)
         if key is None and len(items) > 1 and is_of_sizes(items):

@@ -376,7 +376,7 @@ def generated(
         if ranges.is_counted(items):
             return LazyIterator("generator", functools.partial(_generated_rows, items, item, when))
         if when is not None and (hasattr(items, "__len__") or type(items) in ranges.ITERATORS):
-            items = list(items)
+            items = list(iter(items))  # Python asks no length for `filter`
             if any(decided(when(x)) is None for x in items):
                 return LazyIterator(
                     "generator", functools.partial(_generated_rows, items, item, when)

@@ -111,7 +111,7 @@ def same(value: Any) -> Any:
 
 def range_(*args: Any) -> Any:
     """`range(...)`; of tensors and of sizes, a `Counted`."""
-    if all(isinstance(a, int) for a in args):
+    if not any(isinstance(a, (torch.Tensor, *SYMBOLS)) for a in args):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     if is_unknown(step):

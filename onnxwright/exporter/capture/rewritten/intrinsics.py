@@ -73,8 +73,8 @@ def bool_(value: Any = False) -> Any:
 
 def _divmod(one: Any, other: Any) -> Any:
     """`divmod(one, other)`."""
-    plain_numbers = all(isinstance(n, (int, float)) for n in (one, other))
-    return divmod(one, other) if plain_numbers else (one // other, one % other)
+    is_number = any(isinstance(n, (torch.Tensor, *SYMBOLS)) for n in (one, other))
+    return (one // other, one % other) if is_number else divmod(one, other)
 
 
 def _round(value: Any, *digits: Any) -> Any:
