@@ -949,3 +949,16 @@ def special_methods_that_count(x):
         x = x + 1
     items = [*n, *list(n), max(n), sum(n), int(n), next(n), *range(n), *divmod(n, 3)]
     return x + n.count + sum(items) + len(list(filter(None, n)))
+
+
+@program
+def generator_whose_condition_writes(x):
+    asked = []
+
+    def is_odd(n):
+        asked.append(n)
+        return n % 2 == 1
+
+    if x.sum() > 0:
+        x = x * sum(n + len(asked) for n in (1, 2, 3) if is_odd(n))
+    return x + sum(asked)

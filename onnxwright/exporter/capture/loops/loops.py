@@ -377,10 +377,11 @@ def generated(
             return LazyIterator("generator", functools.partial(_generated_rows, items, item, when))
         if when is not None and (hasattr(items, "__len__") or type(items) in ranges.ITERATORS):
             items = list(iter(items))  # Python asks no length for `filter`
-            if any(decided(when(x)) is None for x in items):
-                return LazyIterator(
-                    "generator", functools.partial(_generated_rows, items, item, when)
-                )
+            with side_of(when):  # the conditions are asked again where Python asks them
+                is_open = any(decided(when(x)) is None for x in items)
+            if is_open:
+                rows = functools.partial(_generated_rows, items, item, when)
+                return LazyIterator("generator", rows)
     return (item(x) for x in items if when is None or when(x))
 
 
