@@ -248,3 +248,21 @@ def triangle(x):
         for j in range(i):
             s = s + x[0] * j
     return x[0] + s
+
+
+class Budget:
+    def __init__(self):
+        self.left = 4
+
+    def allows(self, x):
+        self.left -= 1
+        return x.abs().max() > 0.5 and self.left > 0
+
+
+@program
+def while_whose_condition_writes(x):
+    budget, asked = Budget(), []
+    while budget.allows(x):
+        asked.append(budget.left)
+        x = x / 2
+    return x + budget.left, sum(asked)

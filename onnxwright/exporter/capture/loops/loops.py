@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import (
     free_unbacked_symbols,
 )
 
-from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.lists import List, own_list
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.decisions.deciding import if_
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
@@ -25,7 +25,7 @@ from onnxwright.exporter.capture.decisions.size_tests import empty_of, is_certai
 from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
 from onnxwright.exporter.capture.graphs.aliases import is_for_tags
-from onnxwright.exporter.capture.graphs.regions import tracer
+from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.lists.list_writes import written
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.loops import ranges
@@ -99,6 +99,7 @@ def while_(
                 return
         answer = decided(found)
         if answer is None:
+            loop = _asked_in_iterations(found, going, body, state) if _writes(going) else loop
             loop.emit()
             return
         if not answer:
@@ -107,6 +108,28 @@ def while_(
         count += 1
         note_iteration(count)
         body()
+
+
+def _writes(test: Callable[[], Any]) -> bool:
+    """Whether a condition writes to something that was there before."""
+    with Region() as region, side_of(test) as side:
+        test()
+        writes = side.end()
+        region.discard()
+    return bool(writes)
+
+
+def _asked_in_iterations(
+    first: Any, test: Callable[[], Any], body: Callable[[], None], state: State
+) -> _While:
+    """A loop whose condition writes: each iteration asks it at its end, and carries the answer."""
+    answer = own_list([as_truth(first)])
+
+    def iteration(_: Any) -> None:
+        body()
+        noted(answer)[0] = as_truth(test())
+
+    return _While(lambda _: answer[0], iteration, state)
 
 
 def _is_about_sizes(test: Any) -> bool:
