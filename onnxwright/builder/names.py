@@ -88,11 +88,11 @@ class Names:
 
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""
-        found = self.given.get(name)
-        if found is not None and found.value in self.b.recorder.dropped:
+        holder = self.given.get(name)
+        if holder is not None and holder.value in self.b.recorder.dropped:
             del self.given[name]
             return None
-        return found
+        return holder
 
     def output(self, value: GraphValue, name: str | None) -> str:
         """The name of an output.
@@ -104,27 +104,27 @@ class Names:
         Returns:
             The name: the value's own by default, a free one for an input or a constant.
         """
-        made = value.value
+        ir_value = value.value
         asked = getattr(value, "asked", None)
         if name is None and asked is not None and self._holder(asked) is not None:
             return str(asked)
         if name is None:
-            own = made.name or "output"
-            return own if made.producer() is not None else self.b.recorder.names.unique(own)
+            own = ir_value.name or "output"
+            return own if ir_value.producer() is not None else self.b.recorder.names.unique(own)
         check_text(name, "the name")
         before = self._holder(name)
-        if before is not None and (before.value is not made or made.producer() is None):
+        if before is not None and (before.value is not ir_value or ir_value.producer() is None):
             fail(NameTaken(what="a value", name=name))
         return name
 
     def find(self, name: str) -> GraphValue | None:
         """The value of a name."""
-        found = self.given.get(name)
-        if found is None:
+        value = self.given.get(name)
+        if value is None:
             holder = self.b.recorder.holders.get(name)
             if holder is not None and holder.name == name:
-                found = self.b.value_of(holder)
-        return None if found is None else self._own(found)
+                value = self.b.value_of(holder)
+        return None if value is None else self._own(value)
 
     def known(self) -> Iterable[str]:
         """All names there are."""

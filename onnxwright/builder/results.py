@@ -63,11 +63,11 @@ class Results:
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
         """
-        made = self._closed_model()
-        if isinstance(made, ClosedModel):
-            self.backend.own_types(made.closed.nodes)
-            made = self._made = made.ir_model()
-        return made
+        model = self._closed_model()
+        if isinstance(model, ClosedModel):
+            self.backend.own_types(model.closed.nodes)
+            model = self._made = model.ir_model()
+        return model
 
     def _closed_model(self) -> ir.Model | ClosedModel:
         """The model, as it was given out; else its graph, whose values may share their types."""
@@ -107,8 +107,8 @@ class Results:
             ScriptError: there is no output (OW545), or one without a type (OW703).
             ModelError: the checker refuses the model (OW744).
         """
-        made = self._closed_model()
-        model = made.proto() if isinstance(made, ClosedModel) else model_to_proto(made)
+        finished = self._closed_model()
+        model = finished.proto() if isinstance(finished, ClosedModel) else model_to_proto(finished)
         external = any(
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )
@@ -160,8 +160,8 @@ class Results:
             >>> f.node[0].attribute[0].ref_attr_name, f.attribute_proto[0].f > 0
             ('alpha', True)
         """
-        made: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
-        return made
+        function: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
+        return function
 
     def _repr_html_(self) -> str:
         """What a notebook shows of a graph under construction: its inputs, nodes and outputs."""
