@@ -134,7 +134,7 @@ class Calling:
         """
         value = self._names.find(name)
         if value is None:
-            close = difflib.get_close_matches(name, self._names.known(), 1)
+            close = difflib.get_close_matches(name, self._names.all_names(), 1)
             note = neighbourhood.note(neighbourhood.around(self.backend))
             fail(messages.UnknownValueName(
                 name=name, suggestion=close[0] if close else None, notes=note

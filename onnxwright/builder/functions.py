@@ -33,7 +33,7 @@ class Functions:
 
     def __init__(self, b: GraphBackend) -> None:
         self.b = b
-        self.known: dict[Key, ir.Function] = {}
+        self.by_key: dict[Key, ir.Function] = {}
         self._sources: dict[Key, Any] = {}
         self._types: dict[object, list[OnnxType | None]] = {}
 
@@ -50,7 +50,7 @@ class Functions:
         if is_script(source):
             key = (source.domain, source.name, source.overload)
             if self._sources.get(key) is source:
-                return self.known[key]
+                return self.by_key[key]
             functions = source.lowered_functions(self.b.opset.version)
         else:
             functions = [
@@ -60,16 +60,16 @@ class Functions:
             self._register(function)
         key = functions[-1].identifier()
         self._sources[key] = source
-        return self.known[key]
+        return self.by_key[key]
 
     def _register(self, function: ir.Function) -> None:
         key = function.identifier()
-        before = self.known.get(key)
+        before = self.by_key.get(key)
         if before is not None and before is not function:
             if ir.to_proto(before) != ir.to_proto(function):
                 fail(messages.NameTaken(what="another function", name=f"{key[0]}.{key[1]}"))
             return
-        self.known[key] = function
+        self.by_key[key] = function
 
     def inline(self, source: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Build the nodes of a function anew; the function is not part of the model.
@@ -85,7 +85,7 @@ class Functions:
             open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source
         )
         inputs, attributes = self._bind(function, args, kwargs)
-        functions = {**self.known, **{f.identifier(): f for f in _called_by(function)}}
+        functions = {**self.by_key, **{f.identifier(): f for f in _called_by(function)}}
         return _results(call_function(self.b, function, inputs, attributes, functions))
 
     def call(self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -183,7 +183,7 @@ class Functions:
             values = [
                 None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
             ]
-            results = call_function(aside, function, values, attributes, self.known)
+            results = call_function(aside, function, values, attributes, self.by_key)
             result_types = self._types[key] = [None if r is None else r.kind for r in results]
         return result_types
 

@@ -147,7 +147,7 @@ class GraphBuilder(Callees, Results, Scoped):
             metadata=opened.metadata_props, origins=origins,
         )  # fmt: skip
         builder._opened = opened
-        builder._functions.known.update(opened.functions)
+        builder._functions.by_key.update(opened.functions)
         results = fill(builder.backend, builder._names, opened)
         for value, result in zip(opened.graph.outputs, results, strict=True):
             builder._outputs.append((value.name or "", result))

@@ -65,9 +65,9 @@ def call_model(
     _check_domains(b, model.graph)
     _rename_dims(model.graph, bound)
     _clear_names(b, model.graph)
-    rename_clashing(model, functions.known)
+    rename_clashing(model, functions.by_key)
     for function in model.functions.values():
-        functions.known.setdefault(function.identifier(), function)
+        functions.by_key.setdefault(function.identifier(), function)
     env: Env = {}
     for graph in all_graphs(model.graph):
         for name, value in graph.initializers.items():

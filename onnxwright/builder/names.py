@@ -23,7 +23,7 @@ class Names:
 
     def __init__(self, b: TracingBackend) -> None:
         self.b = b
-        self.given: dict[str, GraphValue] = {}
+        self.by_name: dict[str, GraphValue] = {}
         # In how many graphs one was when a name was given.
         self.depths: dict[str, int] = {}
 
@@ -32,7 +32,7 @@ class Names:
         check_text(name, "the name")
         self._free(name, None)
         value = self.b.input(name, kind)
-        self.given[name] = self._own(value)
+        self.by_name[name] = self._own(value)
         return value
 
     def _own(self, value: GraphValue) -> GraphValue:
@@ -55,19 +55,19 @@ class Names:
             if not self._out_of_sight(before, name):
                 fail(NameTaken(what="a value", name=name))
             # Names are unique in the whole model: this one gets a number behind it.
-            self.given[name] = self._own(value)
+            self.by_name[name] = self._own(value)
             name = self.b.recorder.names.unique(name)
         self.depths[name] = len(self.b.recorder.scopes)
         mine = value.value
         if fresh is None or mine.producer() in fresh:
             if not any(
-                v.value is mine for v in (self.given.get(mine.name or ""),) if v is not None
+                v.value is mine for v in (self.by_name.get(mine.name or ""),) if v is not None
             ):
                 self._free(name, mine)
                 mine.name = name
                 self.b.recorder.holders[name] = mine
                 self.b.recorder.names.unique(name)
-        self.given[name] = self._own(value)
+        self.by_name[name] = self._own(value)
 
     def _free(self, name: str, mine: ir.Value | None) -> None:
         """Make a name free; who has it by accident gets another."""
@@ -88,9 +88,9 @@ class Names:
 
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""
-        holder = self.given.get(name)
+        holder = self.by_name.get(name)
         if holder is not None and holder.value in self.b.recorder.dropped:
-            del self.given[name]
+            del self.by_name[name]
             return None
         return holder
 
@@ -119,13 +119,13 @@ class Names:
 
     def find(self, name: str) -> GraphValue | None:
         """The value of a name."""
-        value = self.given.get(name)
+        value = self.by_name.get(name)
         if value is None:
             holder = self.b.recorder.holders.get(name)
             if holder is not None and holder.name == name:
                 value = self.b.value_of(holder)
         return None if value is None else self._own(value)
 
-    def known(self) -> Iterable[str]:
+    def all_names(self) -> Iterable[str]:
         """All names there are."""
-        return [*self.given, *self.b.recorder.holders]
+        return [*self.by_name, *self.b.recorder.holders]

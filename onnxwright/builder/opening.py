@@ -40,7 +40,7 @@ def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:
         if copied.value in b.pool:
             b.pool.kept.add(copied.value)
         if value.graph is source or value.producer() in source:
-            names.given[str(copied.value.name)] = copied
+            names.by_name[str(copied.value.name)] = copied
     for value in source.inputs:
         graph_input = env[value]
         assert graph_input is not None

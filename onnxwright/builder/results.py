@@ -81,7 +81,7 @@ class Results:
             facts = ModelFacts(
                 name=self.name,
                 ir_version=self.ir_version,
-                functions=list(self._functions.known.values()),
+                functions=list(self._functions.by_key.values()),
                 producer_name=self.producer_name,
                 doc_string=self.doc_string,
                 metadata=self.metadata,
@@ -137,7 +137,7 @@ class Results:
             )
             self._scopes.write(named)
             # What it calls goes with it into the model that it is called in.
-            self._made.meta[CALLED] = list(self._functions.known.values())
+            self._made.meta[CALLED] = list(self._functions.by_key.values())
         return self._made  # type: ignore[no-any-return]
 
     def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:

@@ -138,7 +138,11 @@ def _unfinished(
             env[value] = aside.value_of(aside.pool.weight(b.pool.as_tensor(value), "weight"))
     imports = {d: max(versions) for d, versions in b.recorder.opsets.items()}
     replay = Replay(
-        aside, {**imports, "": b.opset.version}, calls=functions.known, tolerant=True, verbatim=True
+        aside,
+        {**imports, "": b.opset.version},
+        calls=functions.by_key,
+        tolerant=True,
+        verbatim=True,
     )
     order = [n for scope in b.recorder.scopes for n in scope.nodes if n in nodes]
     replayed = replay.run(order, [v.value for v in targets], env)
@@ -154,7 +158,7 @@ def _called(nodes: Iterable[ir.Node], functions: Functions) -> list[ir.Function]
     stack: list[Iterable[ir.Node]] = [nodes]
     while stack:
         for node in all_nodes(stack.pop()):
-            function = functions.known.get(node.op_identifier())
+            function = functions.by_key.get(node.op_identifier())
             if function is not None and function not in called:
                 called[function] = None
                 stack.append(function)
