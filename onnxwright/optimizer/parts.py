@@ -14,9 +14,9 @@ from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 
 
 def _applied(one: ir.passes.InPlacePass, model: Model, output: str | PathLike[str] | None) -> Any:
-    made = opened(model, schemas=True).clone()
-    one(made)
-    return returned(made, model, output)
+    copy = opened(model, schemas=True).clone()
+    one(copy)
+    return returned(copy, model, output)
 
 
 def fold_constants(
