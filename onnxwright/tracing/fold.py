@@ -63,17 +63,17 @@ def fold(
     rule = facts(op.name).fold
     try:
         with np.errstate(all="ignore"):
-            made = [np.asarray(rule(call))] if rule is not None else _reference(op, call, attrs)
+            arrays = [np.asarray(rule(call))] if rule is not None else _reference(op, call, attrs)
     except UnknownError:
         return None
     except Exception:  # noqa: BLE001 - what fails now will fail when the model runs, and say so
         return None
-    if made is None or len(made) != len(types):
+    if arrays is None or len(arrays) != len(types):
         return None
-    for array, kind in zip(made, types, strict=True):
+    for array, kind in zip(arrays, types, strict=True):
         if not _is_of(array, kind) or array.nbytes > size + MOST_GROWTH:
             return None
-    return made
+    return arrays
 
 
 def _fits(kind: OnnxType | None, size: int) -> bool:
@@ -106,8 +106,8 @@ def _reference(op: Op, call: OpCall, attrs: Sequence[ir.Attr]) -> list[Array] | 
 
     if any(a.is_ref() for a in attrs):
         return None
-    known = facts(op.name)
-    if not (known.elementwise or known.moves_data) and any(map(_has_nan, call.known)):
+    record = facts(op.name)
+    if not (record.elementwise or record.moves_data) and any(map(_has_nan, call.known)):
         return None  # which element is the largest beside a NaN, runtimes do not agree on
     names = [f"i{n}" if present else "" for n, present in enumerate(call.present)]
     node = onnx.NodeProto(

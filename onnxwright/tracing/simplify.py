@@ -289,12 +289,12 @@ def _reshape(s: Site) -> GraphValue | None:
         return s.inputs[0]  # type: ignore[no-any-return]
     if s.call.since < 5:
         return None
-    wanted, copies = s.call.numbers(1), not s.call.attr("allowzero", 0)
-    if len(wanted) == len(s.call.shape(0)) and all(
-        size in (-1, dim) or (size == 0 and copies) for size, dim in zip(wanted, s.call.shape(0))
+    sizes, copies = s.call.numbers(1), not s.call.attr("allowzero", 0)
+    if len(sizes) == len(s.call.shape(0)) and all(
+        size in (-1, dim) or (size == 0 and copies) for size, dim in zip(sizes, s.call.shape(0))
     ):  # what is inferred is the one size that is not known
         return s.inputs[0]  # type: ignore[no-any-return]
-    if not copies or 0 in wanted:
+    if not copies or 0 in sizes:
         return None
     source = s.inputs[0]
     for name in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
@@ -326,9 +326,9 @@ def _unsqueeze(s: Site) -> GraphValue | None:
         return None
     if not axes:
         return s.inputs[0]  # type: ignore[no-any-return]
-    found = rewrites.one_of_shape(s, axes)
-    if found is not None:
-        return found
+    rewritten = rewrites.one_of_shape(s, axes)
+    if rewritten is not None:
+        return rewritten
     earlier = s.b.made_by(s.inputs[0], "Squeeze")
     if earlier is None:
         return None
@@ -354,9 +354,9 @@ def _split(s: Site) -> GraphValue | None:
     shape = s.call.shape(0)
     size = shape[axis_in(s.call.attr("axis"), len(shape))]
     if "split" in s.call.signature.attributes or s.call.has(1):
-        given = s.call.attr("split") if "split" in s.call.signature.attributes else s.call.dims(1)
-        if given is not None:
-            return s.inputs[0] if len(given) == 1 and dims.equal(given[0], size) else None
+        split = s.call.attr("split") if "split" in s.call.signature.attributes else s.call.dims(1)
+        if split is not None:
+            return s.inputs[0] if len(split) == 1 and dims.equal(split[0], size) else None
     return s.inputs[0]  # type: ignore[no-any-return]
 
 
@@ -371,9 +371,9 @@ def _element(s: Site) -> GraphValue | None:
     """What an optional value was made of; a tensor or a sequence is its own element."""
     if isinstance(s.call.types[0], (TensorType, SequenceType)):
         return s.inputs[0]  # type: ignore[no-any-return]
-    made = s.b.made_by(s.inputs[0], "Optional")
-    known = made is not None and made.inputs and made.inputs[0] is not None
-    return s.b.value_of(made.inputs[0]) if known else None  # type: ignore[union-attr]
+    producer = s.b.made_by(s.inputs[0], "Optional")
+    has_input = producer is not None and producer.inputs and producer.inputs[0] is not None
+    return s.b.value_of(producer.inputs[0]) if has_input else None  # type: ignore[union-attr]
 
 
 def _has_element(s: Site) -> GraphValue | None:
