@@ -217,8 +217,8 @@ class Calling:
             if value.backend is not self.backend:
                 fail(messages.ValueOfAnotherGraph(name=str(value.value.name)))
             scopes = self.backend.recorder.scopes
-            if value.value not in scopes[-1].made and not any(
-                value.value in scope.made for scope in scopes
+            if value.value not in scopes[-1].values and not any(
+                value.value in scope.values for scope in scopes
             ):
                 graph = value.value.graph
                 inside = "a body" if graph is None else f"`{graph.name}`"

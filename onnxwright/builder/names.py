@@ -84,7 +84,7 @@ class Names:
         """Whether a name is that of a value in a finished graph beside this one."""
         scopes = self.b.recorder.scopes
         deep = len(scopes) > 1 and self.depths.get(name, 0) >= len(scopes)
-        return deep and not any(holder.value in scope.made for scope in scopes)
+        return deep and not any(holder.value in scope.values for scope in scopes)
 
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""

@@ -203,9 +203,9 @@ def fill_graph(
 
 def node_to_proto(node: ir.Node) -> onnx.NodeProto:
     """A node as a message, as `onnx_ir.to_proto` writes it."""
-    made = onnx.GraphProto().node
-    _node(made, node)
-    first: onnx.NodeProto = made[0]
+    nodes = onnx.GraphProto().node
+    _node(nodes, node)
+    first: onnx.NodeProto = nodes[0]
     return first
 
 

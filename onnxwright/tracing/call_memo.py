@@ -113,12 +113,12 @@ def _watched(
     call: OpCall, infer: Callable[[OpCall], Sequence[OnnxType | None]]
 ) -> tuple[CallFacts, bool]:
     """The facts, and whether anything looked at what the inputs hold."""
-    constants, values = call.known, call.values
-    call.known, call.values = _Watched(constants), _Watched(values)
+    constants, values = call.arrays, call.values
+    call.arrays, call.values = _Watched(constants), _Watched(values)
     try:
-        return _inferred_facts(call, infer), call.known.looked or call.values.looked
+        return _inferred_facts(call, infer), call.arrays.looked or call.values.looked
     finally:
-        call.known, call.values = constants, values
+        call.arrays, call.values = constants, values
 
 
 def _inferred_facts(

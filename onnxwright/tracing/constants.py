@@ -250,7 +250,7 @@ class Pool:
         elif value.dtype != held.dtype or value.shape != held.shape:
             adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)
-        self.recorder.scopes[0].made[value] = None
+        self.recorder.scopes[0].values[value] = None
         if value.name is not None:
             self.recorder.holders[value.name] = value
         self.held[value] = (held, name)

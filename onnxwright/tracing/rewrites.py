@@ -46,7 +46,7 @@ class Site(NamedTuple):
 def part_of_shape(s: Site) -> GraphValue | None:
     """A slice of a shape."""
     shape = _shape_node(s.b, s.inputs[0])
-    starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
+    starts, ends = s.call.attr_or_input("starts", 1), s.call.attr_or_input("ends", 2)
     if shape is None or starts is None or ends is None or len(starts) != 1:
         return None
     node, low, high = shape
