@@ -42,7 +42,7 @@ def write_sums(model: ir.Model) -> None:
             continue
         for node in root.all_nodes():
             if node.op_type == "Add" and not node.domain:
-                products = [found for value in node.inputs if (found := _product(value))]
+                products = [product for value in node.inputs if (product := _product(value))]
                 if any(_maker(p.inputs[0], "DequantizeLinear") for p in products) or (
                     products and _feeds_relu(node.outputs[0])
                 ):
