@@ -64,9 +64,9 @@ def rename(
         (outputs, "output", {v.name or "": v for v in graph.outputs}),
         (values, "value", by_name(graph)),
     )
-    for wanted, kind, known in places:
-        for old, name in wanted.items():
-            value = find(known, old, kind, graph)
+    for new_names, kind, named_values in places:
+        for old, name in new_names.items():
+            value = find(named_values, old, kind, graph)
             _check_name(name, f"{kind}s")
             if new.setdefault(value, name) != name:
                 fail(messages.NameTaken(

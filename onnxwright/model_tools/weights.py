@@ -56,11 +56,11 @@ def set_initializer(
     """
     source = opened(model).clone()
     initializers_by_name = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
-    for name, given in values.items():
+    for name, data in values.items():
         value = find(initializers_by_name, name, "initializer or constant", source.graph)
         old = _held(value)
         assert old is not None
-        new = _tensor(name, given, DType(int(old.dtype)))
+        new = _tensor(name, data, DType(int(old.dtype)))
         if new.dtype != old.dtype or tuple(new.shape) != tuple(old.shape):
             fail(messages.OtherTensor(
                 name=name, type=_described(old), new_type=_described(new)
@@ -211,10 +211,10 @@ def _tensor(name: str, value: Any, dtype: DType | None) -> ir.TensorProtocol:
     return tensor(array, name)
 
 
-def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
+def _fitting(name: str, data: Any, value: ir.Value) -> ir.TensorProtocol:
     kind = declared_type(value)
     tensor_type = kind if isinstance(kind, TensorType) else TensorType()
-    tensor = _tensor(name, given, tensor_type.dtype)
+    tensor = _tensor(name, data, tensor_type.dtype)
     shape = tuple(tensor.shape)
     same = tensor_type.shape is None or (
         len(shape) == len(tensor_type.shape)
