@@ -135,8 +135,8 @@ class GraphBuilder(Callees, Results, Scoped):
             >>> text = head + "g (float[N] x) => (float[N] y) { h = Exp(x)  y = Neg(h) }"
             >>> g = GraphBuilder.from_model(onnx.parser.parse_model(text))
             >>> g.output(g.value("h") + g.outputs["y"], "z")
-            >>> made = g.to_model_proto()
-            >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
+            >>> model = g.to_model_proto()
+            >>> [n.op_type for n in model.graph.node], [o.name for o in model.graph.output]
             (['Exp', 'Neg', 'Add'], ['y', 'z'])
         """
         opened = door.opened(model)

@@ -51,13 +51,13 @@ def build_graph(
 
     Example:
         >>> from onnxwright import FLOAT
-        >>> made = build_graph(
+        >>> graph = build_graph(
         ...     lambda op, x, y: op.Add(x, y),
         ...     {"x": FLOAT[3, 4], "y": FLOAT[3, 4]},
         ...     ["sum"],
         ...     opset_imports={"": 21},
         ... )
-        >>> [v.name for v in made.inputs], [n.op_type for n in made], made.outputs[0].name
+        >>> [v.name for v in graph.inputs], [n.op_type for n in graph], graph.outputs[0].name
         (['x', 'y'], ['Add'], 'sum')
     """
     input_specs = _input_specs(inputs)

@@ -66,8 +66,8 @@ def replay_model(model: ir.Model, options: ReplayOptions | None = None) -> ir.Mo
         >>> last = ir.Node("", "Relu", [same.outputs[0]], num_outputs=1)
         >>> same.outputs[0].name, last.outputs[0].name = "same", "y"
         >>> graph = ir.Graph([x], last.outputs, nodes=[same, last], opset_imports={"": 20})
-        >>> made = replay_model(ir.Model(graph, ir_version=10))
-        >>> [n.op_type for n in made.graph], made.graph.outputs[0].name
+        >>> model = replay_model(ir.Model(graph, ir_version=10))
+        >>> [n.op_type for n in model.graph], model.graph.outputs[0].name
         (['Relu'], 'y')
     """
     return replayed(model, options or ReplayOptions()).model

@@ -144,8 +144,8 @@ def load(model: Model) -> ir.Model:
 
     Example:
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) }"
-        >>> made = onnx.helper.make_model(onnx.parser.parse_graph(text))
-        >>> path = save(made, "relu.onnx")
+        >>> model = onnx.helper.make_model(onnx.parser.parse_graph(text))
+        >>> path = save(model, "relu.onnx")
         >>> [node.op_type for node in load(path).graph]
         ['Relu']
     """
@@ -186,8 +186,8 @@ def save(
 
     Example:
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) }"
-        >>> made = onnx.helper.make_model(onnx.parser.parse_graph(text))
-        >>> save(made, "relu.onnx").name
+        >>> model = onnx.helper.make_model(onnx.parser.parse_graph(text))
+        >>> save(model, "relu.onnx").name
         'relu.onnx'
     """
     place: Any = external_data

@@ -187,9 +187,9 @@ def fill_graph(
 
     Example:
         >>> x, y = ir.Value(name="x"), ir.Value(name="y")
-        >>> made = onnx.GraphProto()
-        >>> fill_graph(made, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
-        >>> [v.name for v in made.output], [node.op_type for node in made.node]
+        >>> graph = onnx.GraphProto()
+        >>> fill_graph(graph, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
+        >>> [v.name for v in graph.output], [node.op_type for node in graph.node]
         (['y'], ['Relu'])
     """
     with unicode_checked():
@@ -244,9 +244,9 @@ def fill_body(
 
     Example:
         >>> import numpy as np
-        >>> x, made = ir.Value(name="x"), onnx.GraphProto()
-        >>> fill_body(made, [], [(x, np.array([2, 3]))], [], [x])
-        >>> made.initializer[0].dims, onnx.numpy_helper.to_array(made.initializer[0])
+        >>> x, graph = ir.Value(name="x"), onnx.GraphProto()
+        >>> fill_body(graph, [], [(x, np.array([2, 3]))], [], [x])
+        >>> graph.initializer[0].dims, onnx.numpy_helper.to_array(graph.initializer[0])
         ([2], array([2, 3]))
     """
     names = {value.name for value, _ in held}

@@ -62,8 +62,8 @@ def compose(
         >>> head = '<ir_version: 10, opset_import: ["" : 18]>'
         >>> a = onnx.parser.parse_model(head + "a (float[N] x) => (float[N] y) { y = Abs(x) }")
         >>> b = onnx.parser.parse_model(head + "b (float[N] y) => (float[N] z) { z = Sqrt(y) }")
-        >>> made = compose(a, b)
-        >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
+        >>> model = compose(a, b)
+        >>> [n.op_type for n in model.graph.node], [o.name for o in model.graph.output]
         (['Abs', 'Sqrt'], ['z'])
     """
     a, b = _same_versions(opened(first).clone(), opened(second).clone())

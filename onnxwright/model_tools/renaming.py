@@ -48,11 +48,11 @@ def rename(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[N] x) => (float[N] y) { y = Abs(x) }"
         ... )
-        >>> new = rename(made, inputs={"x": "ids"}, dims={"N": "batch"})
+        >>> new = rename(model, inputs={"x": "ids"}, dims={"N": "batch"})
         >>> onnx.printer.to_text(new.graph).splitlines()[0]
         'g (float[batch] ids) => (float[batch] y) {'
     """

@@ -53,11 +53,11 @@ def set_shapes(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[1,3] x) => (float[1,6] y) { y = Concat<axis=1>(x, x) }"
         ... )
-        >>> new = set_shapes(made, {"x": ["batch", 3]})
+        >>> new = set_shapes(model, {"x": ["batch", 3]})
         >>> onnx.printer.to_text(new.graph).splitlines()[0]
         'g (float[batch,3] x) => (float[batch,6] y) {'
     """

@@ -46,11 +46,11 @@ def set_initializer(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }"
         ... )
-        >>> new = set_initializer(made, {"w": np.float32([3, 4])})
+        >>> new = set_initializer(model, {"w": np.float32([3, 4])})
         >>> onnx.numpy_helper.to_array(new.graph.initializer[0]).tolist()
         [3.0, 4.0]
     """
@@ -99,11 +99,11 @@ def initializers_to_inputs(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }"
         ... )
-        >>> new = initializers_to_inputs(made, ["w"], keep_default=False)
+        >>> new = initializers_to_inputs(model, ["w"], keep_default=False)
         >>> [i.name for i in new.graph.input], len(new.graph.initializer)
         (['x', 'w'], 0)
     """
@@ -146,11 +146,11 @@ def inputs_to_initializers(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }"
         ... )
-        >>> new = inputs_to_initializers(made, {"w": np.float32([3, 4])})
+        >>> new = inputs_to_initializers(model, {"w": np.float32([3, 4])})
         >>> [i.name for i in new.graph.input], [t.name for t in new.graph.initializer]
         (['x'], ['w'])
     """

@@ -112,13 +112,13 @@ def to_half(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 21]>'
         ...     "g (float[1,2] x) => (float[1,2] y) { y = Softmax(x) }"
         ... )
-        >>> [node.op_type for node in to_half(made).graph.node]
+        >>> [node.op_type for node in to_half(model).graph.node]
         ['Cast', 'Softmax', 'Cast']
-        >>> [node.op_type for node in to_half(made, io="half").graph.node]
+        >>> [node.op_type for node in to_half(model, io="half").graph.node]
         ['Softmax']
     """
     if dtype not in _TYPES:

@@ -26,15 +26,15 @@ def write_sums(model: ir.Model) -> None:
 
     Example:
         >>> import onnx
-        >>> made = ir.from_proto(
+        >>> model = ir.from_proto(
         ...     onnx.parser.parse_model(
         ...         '<ir_version: 10, opset_import: ["" : 21]>'
         ...         "g (float[a,2] x, int8[2,2] q, float s, float[2] b) => (float[a,2] y)"
         ...         "{ w = DequantizeLinear(q, s) p = MatMul(x, w) t = Add(p, b) y = Relu(t) }"
         ...     )
         ... )
-        >>> write_sums(made)
-        >>> [node.op_type for node in made.graph]
+        >>> write_sums(model)
+        >>> [node.op_type for node in model.graph]
         ['DequantizeLinear', 'MatMul', 'Sum', 'Relu']
     """
     for root, _ in root_graphs(model):

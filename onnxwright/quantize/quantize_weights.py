@@ -107,12 +107,12 @@ def quantize_weights(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 21]>'
         ...     "g (float[1,4] x) => (float[1,2] y)"
         ...     "<float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = MatMul(x, w) }"
         ... )
-        >>> small, done = quantize_weights(made, report=True)
+        >>> small, done = quantize_weights(model, report=True)
         >>> [node.op_type for node in small.graph.node], done.bytes
         (['DequantizeLinear', 'MatMul'], (32, 12))
     """

@@ -93,8 +93,8 @@ def round_to_nearest(
 
     Example:
         >>> weight = np.array([[-8.0], [3.0], [7.0], [0.0]], np.float32)
-        >>> made = round_to_nearest(weight, 4, 4)
-        >>> made.values.ravel().tolist(), made.scale.tolist(), made.error
+        >>> rounded = round_to_nearest(weight, 4, 4)
+        >>> rounded.values.ravel().tolist(), rounded.scale.tolist(), rounded.error
         ([-8, 3, 7, 0], [[1.0]], 0.0)
     """
     rows, columns = weight.shape

@@ -68,11 +68,11 @@ def convert_version(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 7, opset_import: ["" : 11]>'
         ...     "g (float[2,3] x) => (float[2] y) { y = ReduceSum<axes=[1], keepdims=0>(x) }"
         ... )
-        >>> new = convert_version(made, 18)
+        >>> new = convert_version(model, 18)
         >>> [node.op_type for node in new.graph.node], new.opset_import[0].version
         (['Constant', 'ReduceSum'], 18)
     """

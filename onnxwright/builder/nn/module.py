@@ -44,8 +44,8 @@ class Module:
         >>> model.load_state_dict({"fc.weight": np.ones((2, 4), np.float32)})
         >>> g = GraphBuilder(opset=21)
         >>> g.output(model(g.op, g.input("x", FLOAT["N", 4])), "y")
-        >>> made = g.to_model_proto().graph
-        >>> [t.name for t in made.initializer], [n.name for n in made.node][:2]
+        >>> graph = g.to_model_proto().graph
+        >>> [t.name for t in graph.initializer], [n.name for n in graph.node][:2]
         (['fc.weight'], ['fc/Transpose', 'fc/MatMul'])
     """
 

@@ -114,13 +114,13 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
     Example:
         >>> from onnx import parser
         >>> head = '<ir_version: 10, opset_import: ["" : 17]> g '
-        >>> known = parser.parse_model(
+        >>> model = parser.parse_model(
         ...     head + "(float[N] x) => (float y) { y = DFT <axis = 0> (x) }"
         ... )
-        >>> with_rank_guards(known) is known
+        >>> with_rank_guards(model) is model
         True
-        >>> known.graph.input[0].type.tensor_type.ClearField("shape")
-        >>> [node.op_type for node in with_rank_guards(known).graph.node]
+        >>> model.graph.input[0].type.tensor_type.ClearField("shape")
+        >>> [node.op_type for node in with_rank_guards(model).graph.node]
         ['Shape', 'Constant', 'Gather', 'Add', 'Sub', 'Reshape', 'DFT']
     """
     if versions_of(model).get("", 0) < _FIRST_VERSION:
