@@ -42,7 +42,7 @@ class Calling:
     op: BuilderOps
     origins: bool
     _names: Names
-    _made: Any
+    _finished: Any
 
     def _argument(self, value: Any) -> GraphValue:
         return value if isinstance(value, GraphValue) else self.backend.initializer(value)
@@ -209,7 +209,7 @@ class Calling:
 
     def _check(self, values: Any) -> None:
         """Values of this graph, and still in reach; the graph not finished."""
-        if self._made is not None:
+        if self._finished is not None:
             fail(messages.BuilderFinished())
         for value in values:
             if value is None:

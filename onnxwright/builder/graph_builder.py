@@ -103,7 +103,7 @@ class GraphBuilder(Callees, Results, Scoped):
         self._outputs: list[tuple[str, GraphValue]] = []
         self._output_names: set[str] = set()
         self._attributes: list[ir.Attr] = []
-        self._made: Any = None
+        self._finished: Any = None
         self._weights: dict[Any, GraphValue] = {}
         self.backend.folds = fold
         self.backend.guard = self._check

@@ -237,7 +237,7 @@ def _closed(g: GraphBuilder) -> Closed:
     closed = finalize(g.backend, [v for _, v in g._outputs], [n for n, _ in g._outputs])
     g.backend.own_types(closed.nodes)
     g._scopes.write(named)
-    g._made = closed
+    g._finished = closed
     return closed
 
 

@@ -51,7 +51,7 @@ class Results:
     _opened: ir.Model | None
     _outputs: list[tuple[str, GraphValue]]
     _attributes: list[ir.Attr]
-    _made: Any
+    _finished: Any
 
     @collector_paused()
     def to_ir_model(self) -> ir.Model:
@@ -66,12 +66,12 @@ class Results:
         model = self._closed_model()
         if isinstance(model, ClosedModel):
             self.backend.own_types(model.closed.nodes)
-            model = self._made = model.ir_model()
+            model = self._finished = model.ir_model()
         return model
 
     def _closed_model(self) -> ir.Model | ClosedModel:
         """The model, as it was given out; else its graph, whose values may share their types."""
-        if not isinstance(self._made, (ir.Model, ClosedModel)):
+        if not isinstance(self._finished, (ir.Model, ClosedModel)):
             self._require_outputs()
             if self._attributes:
                 fail(messages.AttributeOfModel(name=self._attributes[0].name))
@@ -89,9 +89,9 @@ class Results:
                 opened=self._opened,
             )
             values, named = [v for _, v in self._outputs], self._scopes.named()
-            self._made = self.backend.closed_model(values, [n for n, _ in self._outputs], facts)
+            self._finished = self.backend.closed_model(values, [n for n, _ in self._outputs], facts)
             self._scopes.write(named)
-        return self._made
+        return self._finished
 
     @collector_paused()
     def to_model_proto(self, *, check: bool = True) -> onnx.ModelProto:
@@ -127,18 +127,18 @@ class Results:
         Returns:
             The function, the same one each time.
         """
-        if self._made is None:
+        if self._finished is None:
             self._require_outputs()
             values, named = [v for _, v in self._outputs], self._scopes.named()
             names = [n for n, _ in self._outputs]
             graph = self.backend.to_ir_graph(values, names, self.doc_string)
-            self._made = ir.Function(
+            self._finished = ir.Function(
                 domain, name, overload, graph=graph, attributes=self._attributes
             )
             self._scopes.write(named)
             # What it calls goes with it into the model that it is called in.
-            self._made.meta[CALLED] = list(self._functions.by_key.values())
-        return self._made  # type: ignore[no-any-return]
+            self._finished.meta[CALLED] = list(self._functions.by_key.values())
+        return self._finished  # type: ignore[no-any-return]
 
     def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:
         """As `to_ir_function`, as a FunctionProto.
