@@ -37,9 +37,9 @@ def ORTMixedEvaluator(**options: Any) -> OrtEvaluator:  # noqa: N802 - a class i
 
 def __getattr__(name: str) -> Any:
     if name in ("ort_evaluator", "ort_mixed_evaluator"):
-        made = (ORTEvaluator if name == "ort_evaluator" else ORTMixedEvaluator)()
-        globals()[name] = made
-        return made
+        evaluator = (ORTEvaluator if name == "ort_evaluator" else ORTMixedEvaluator)()
+        globals()[name] = evaluator
+        return evaluator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -19,7 +19,7 @@ class Callees(Running):
     @property
     def functions(self) -> dict[tuple[str, str, str], ir.Function]:
         """The functions of the model, by domain, name and overload."""
-        return self._functions.known
+        return self._functions.by_key
 
     def call(self, function: Any, *args: Any, inline: bool = False, **kwargs: Any) -> Any:
         """Call a function: a node that names it, with the function in the model; or its body.

@@ -42,7 +42,7 @@ class Calling:
     op: BuilderOps
     origins: bool
     _names: Names
-    _made: Any
+    _finished: Any
 
     def _argument(self, value: Any) -> GraphValue:
         return value if isinstance(value, GraphValue) else self.backend.initializer(value)
@@ -54,16 +54,16 @@ class Calling:
         kwargs: Mapping[str, Any],
         name: str | None,
         outputs: int | Sequence[str] | None,
-        wanted: int | None,
+        output_count: int | None,
         types: Any = None,
     ) -> Any:
         if isinstance(outputs, int):
-            wanted, outputs = outputs, None
+            output_count, outputs = outputs, None
         elif outputs is not None:
             outputs = [outputs] if isinstance(outputs, str) else list(outputs)
-            wanted = len(outputs)
+            output_count = len(outputs)
         elif isinstance(types, (list, tuple)):
-            wanted = len(types)
+            output_count = len(types)
         backend = self.backend
         before = len(backend.recorder.scopes[-1].nodes)
         if str in map(type, args) or str in map(type, kwargs.values()):
@@ -71,13 +71,13 @@ class Calling:
         try:
             if self.origins:
                 with backend.at(user_span()):
-                    result = calls.call(backend, op, args, kwargs, wanted)
+                    result = calls.call(backend, op, args, kwargs, output_count)
             else:
-                result = calls.call(backend, op, args, kwargs, wanted)
+                result = calls.call(backend, op, args, kwargs, output_count)
         except OnnxwrightError as error:
             signature = None if op.signature is None else str(op.signature)
-            given = (*args, *kwargs.values())
-            raise self._explain(error, given, signature) from error.__cause__
+            arguments = (*args, *kwargs.values())
+            raise self._explain(error, arguments, signature) from error.__cause__
         if types is not None:
             result = self._typed_results(op, result, types)
         if name is not None or outputs is not None:
@@ -93,14 +93,19 @@ class Calling:
         where the operator takes texts.
         """
         signature = op.signature
-        known = {} if signature is None else {p.name: p for p in signature.inputs}
+        input_params = {} if signature is None else {p.name: p for p in signature.inputs}
         params: list[InputParam | None] = [None] * len(args)
-        if signature is not None and known:
+        if signature is not None and input_params:
             params = [parameter_at(signature, n) for n in range(len(args))]
-        named = {k: known[k] for k, v in kwargs.items() if k in known and type(v) is str}
+        named = {
+            k: input_params[k] for k, v in kwargs.items() if k in input_params and type(v) is str
+        }
         texts = {
             p.type_str
-            for p, v in (*zip(params, args), *((known[k], kwargs[k]) for k in kwargs if k in known))
+            for p, v in (
+                *zip(params, args),
+                *((input_params[k], kwargs[k]) for k in kwargs if k in input_params),
+            )
             if p is not None and isinstance(v, GraphValue) and v.dtype is DType.STRING
         }
 
@@ -112,8 +117,8 @@ class Calling:
                     return text
             return self.value(text)
 
-        made = [read(v, p) for v, p in zip(args, params)]
-        return made, {**kwargs, **{k: read(kwargs[k], p) for k, p in named.items()}}
+        arguments = [read(v, p) for v, p in zip(args, params)]
+        return arguments, {**kwargs, **{k: read(kwargs[k], p) for k, p in named.items()}}
 
     def value(self, name: str) -> GraphValue:
         """The value of a name.
@@ -127,49 +132,49 @@ class Calling:
         Raises:
             ScriptNameError: there is none (OW541).
         """
-        found = self._names.find(name)
-        if found is None:
-            close = difflib.get_close_matches(name, self._names.known(), 1)
+        value = self._names.find(name)
+        if value is None:
+            close = difflib.get_close_matches(name, self._names.all_names(), 1)
             note = neighbourhood.note(neighbourhood.around(self.backend))
             fail(messages.UnknownValueName(
                 name=name, suggestion=close[0] if close else None, notes=note
             ))  # fmt: skip
-        return found
+        return value
 
     def _typed_results(self, op: Op, result: Any, types: Any) -> Any:
         """The outputs of a call with the types that the caller knows."""
         values = result if isinstance(result, tuple) else (result,)
-        given = list(types) if isinstance(types, (list, tuple)) else [types]
-        if len(given) != len(values):
+        declared = list(types) if isinstance(types, (list, tuple)) else [types]
+        if len(declared) != len(values):
             fail(messages.WrongOutputNames(
                 operation=op.name,
                 got=f"{len(values)} output{'s' * (len(values) != 1)}",
-                names=f"{len(given)} type{'s are' if len(given) != 1 else ' is'}",
+                names=f"{len(declared)} type{'s are' if len(declared) != 1 else ' is'}",
                 signature=str(op.signature or op.name),
             ))  # fmt: skip
-        made = [self._typed(v, read_type(f"an output of {op.name}", t), str(v.value.name))
-                for v, t in zip(values, given, strict=True)]  # fmt: skip
-        return tuple(made) if isinstance(result, tuple) else made[0]
+        typed = [self._typed(v, read_type(f"an output of {op.name}", t), str(v.value.name))
+                for v, t in zip(values, declared, strict=True)]  # fmt: skip
+        return tuple(typed) if isinstance(result, tuple) else typed[0]
 
     def _typed(self, value: GraphValue, kind: OnnxType | None, shown: str) -> GraphValue:
-        """A value with what is known of its type and what is given.
+        """A value whose type is its inferred one, completed by a declared one.
 
         Raises:
             ScriptTypeError: they contradict each other (OW706).
         """
-        known = value.kind
+        inferred = value.kind
         if kind is None:
             return value
-        if not fits(known, kind):
+        if not fits(inferred, kind):
             fail(
                 TypesContradict(
-                    what="output", name=shown, known_type=str(known), given_type=str(kind)
+                    what="output", name=shown, known_type=str(inferred), given_type=str(kind)
                 )
             )
-        if isinstance(kind, TensorType) and isinstance(known, TensorType):
-            # What is not given is what is known.
-            shape = known.shape if kind.shape is None else kind.shape
-            kind = TensorType(kind.dtype or known.dtype, shape)
+        if isinstance(kind, TensorType) and isinstance(inferred, TensorType):
+            # What the declared type leaves open is as inferred.
+            shape = inferred.shape if kind.shape is None else kind.shape
+            kind = TensorType(kind.dtype or inferred.dtype, shape)
         self.backend.recorder.set_type(value.value, kind)
         adapters.set_type(value.value, kind)
         return self.backend.wrap(value.value, kind)
@@ -187,8 +192,8 @@ class Calling:
                     names=f"{len(outputs)} {'are' if len(outputs) != 1 else 'is'}",
                     signature=str(op.signature),
                 ))  # fmt: skip
-            for value, wanted in zip(values, outputs, strict=True):
-                self._names.give(value, wanted, fresh)
+            for value, output_name in zip(values, outputs, strict=True):
+                self._names.give(value, output_name, fresh)
             values = tuple(self._asked(v, n) for v, n in zip(values, outputs, strict=True))
         if name is not None and fresh and values[0].value.producer() is fresh[-1]:
             fresh[-1].name = name
@@ -198,13 +203,13 @@ class Calling:
         """A value that was there already, with the name that this call asks for."""
         if value.value.name == name:
             return value
-        made = self.backend.wrap(value.value, value.kind, self.backend.weak_kind(value))
-        made.asked = name
-        return made
+        alias = self.backend.wrap(value.value, value.kind, self.backend.weak_kind(value))
+        alias.asked = name
+        return alias
 
     def _check(self, values: Any) -> None:
         """Values of this graph, and still in reach; the graph not finished."""
-        if self._made is not None:
+        if self._finished is not None:
             fail(messages.BuilderFinished())
         for value in values:
             if value is None:
@@ -212,8 +217,8 @@ class Calling:
             if value.backend is not self.backend:
                 fail(messages.ValueOfAnotherGraph(name=str(value.value.name)))
             scopes = self.backend.recorder.scopes
-            if value.value not in scopes[-1].made and not any(
-                value.value in scope.made for scope in scopes
+            if value.value not in scopes[-1].values and not any(
+                value.value in scope.values for scope in scopes
             ):
                 graph = value.value.graph
                 inside = "a body" if graph is None else f"`{graph.name}`"
@@ -231,14 +236,14 @@ class Calling:
         if not callable(function):
             shown = describe(function).replace("{", "(").replace("}", ")")
             fail(NotCallable(what=shown, advice="give a script, a FunctionProto or a function"))
-        given = dict(kwargs)
+        keywords = dict(kwargs)
         try:
-            wanted = inspect.signature(function).parameters
+            parameters = inspect.signature(function).parameters
         except (TypeError, ValueError):
-            wanted = {}  # type: ignore[assignment]
-        if "op" in wanted and "op" not in given:
-            given["op"] = self.op
-        return function(*args, **given)
+            parameters = {}  # type: ignore[assignment]
+        if "op" in parameters and "op" not in keywords:
+            keywords["op"] = self.op
+        return function(*args, **keywords)
 
     def _explain(
         self, error: OnnxwrightError, values: Sequence[Any], signature: str | None = None
@@ -249,8 +254,8 @@ class Calling:
         about_use = any(str(d.code).startswith("OW54") for d in error.diagnostics)
         if signature is not None and not about_use and signature not in str(error):
             note = (*note, f"the operator is {signature}")
-        made = [d.with_notes(*note) for d in error.diagnostics]
-        return type(error)(*made).with_traceback(error.__traceback__)
+        diagnostics = [d.with_notes(*note) for d in error.diagnostics]
+        return type(error)(*diagnostics).with_traceback(error.__traceback__)
 
     def around(self, *values: GraphValue, count: int = 10) -> str:
         """The last nodes of the graph as text, with those that make `values`.

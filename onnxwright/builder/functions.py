@@ -33,7 +33,7 @@ class Functions:
 
     def __init__(self, b: GraphBackend) -> None:
         self.b = b
-        self.known: dict[Key, ir.Function] = {}
+        self.by_key: dict[Key, ir.Function] = {}
         self._sources: dict[Key, Any] = {}
         self._types: dict[object, list[OnnxType | None]] = {}
 
@@ -50,24 +50,26 @@ class Functions:
         if is_script(source):
             key = (source.domain, source.name, source.overload)
             if self._sources.get(key) is source:
-                return self.known[key]
-            made = source.lowered_functions(self.b.opset.version)
+                return self.by_key[key]
+            functions = source.lowered_functions(self.b.opset.version)
         else:
-            made = [open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source]
-        for function in (*_called_by(made[-1]), *made):
+            functions = [
+                open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source
+            ]
+        for function in (*_called_by(functions[-1]), *functions):
             self._register(function)
-        key = made[-1].identifier()
+        key = functions[-1].identifier()
         self._sources[key] = source
-        return self.known[key]
+        return self.by_key[key]
 
     def _register(self, function: ir.Function) -> None:
         key = function.identifier()
-        before = self.known.get(key)
+        before = self.by_key.get(key)
         if before is not None and before is not function:
             if ir.to_proto(before) != ir.to_proto(function):
                 fail(messages.NameTaken(what="another function", name=f"{key[0]}.{key[1]}"))
             return
-        self.known[key] = function
+        self.by_key[key] = function
 
     def inline(self, source: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Build the nodes of a function anew; the function is not part of the model.
@@ -83,8 +85,8 @@ class Functions:
             open_ir_function(source) if isinstance(source, onnx.FunctionProto) else source
         )
         inputs, attributes = self._bind(function, args, kwargs)
-        known = {**self.known, **{f.identifier(): f for f in _called_by(function)}}
-        return _results(call_function(self.b, function, inputs, attributes, known))
+        functions = {**self.by_key, **{f.identifier(): f for f in _called_by(function)}}
+        return _results(call_function(self.b, function, inputs, attributes, functions))
 
     def call(self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function.
@@ -104,15 +106,15 @@ class Functions:
         self, function: ir.Function, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[GraphValue | None], dict[str, object]]:
         names = [v.name or "" for v in function.inputs]
-        given: dict[str, Any] = dict(zip(names, args))
+        bound: dict[str, Any] = dict(zip(names, args))
         attributes: dict[str, object] = {}
         reason = f"takes {len(names)} inputs, {len(args)} were given"
         wrong = len(args) > len(names)
         for key, value in kwargs.items():
             if key in function.attributes:
                 attributes[key] = value
-            elif key in names and key not in given:
-                given[key] = value
+            elif key in names and key not in bound:
+                bound[key] = value
             else:
                 wrong, reason = True, f"has no free parameter `{key}`"
         for name, attr in function.attributes.items():
@@ -123,17 +125,17 @@ class Functions:
             fail(call_messages.BadCall(
                 name=function.name, reason=reason, signature=f"({parameters})"
             ))  # fmt: skip
-        values = [given.get(name) for name in names]
+        values = [bound.get(name) for name in names]
         likes = [v for v in values if is_value(v)]
-        made: list[GraphValue | None] = []
+        arguments: list[GraphValue | None] = []
         for value in values:
             if value is None or is_value(value):
-                made.append(value)
+                arguments.append(value)
             else:
-                made.append(as_value(self.b, value, like=likes[0] if likes else None))
-        while made and made[-1] is None:
-            made.pop()
-        return made, attributes
+                arguments.append(as_value(self.b, value, like=likes[0] if likes else None))
+        while arguments and arguments[-1] is None:
+            arguments.pop()
+        return arguments, attributes
 
     def _node(
         self,
@@ -146,8 +148,10 @@ class Functions:
         attrs = []
         for name, value in attributes.items():
             declared = function.attributes[name]
-            known = next((k for k in _KINDS if adapters.attribute_type(k) == declared.type), None)
-            attrs.append(b.attribute(function.name, name, value, known))
+            attribute_kind = next(
+                (k for k in _KINDS if adapters.attribute_type(k) == declared.type), None
+            )
+            attrs.append(b.attribute(function.name, name, value, attribute_kind))
         values = b.recorder.node(
             function.domain,
             function.name,
@@ -170,18 +174,18 @@ class Functions:
         inputs: Sequence[GraphValue | None],
         attributes: Mapping[str, object],
     ) -> list[OnnxType | None]:
-        """What the function gives for arguments of these types, found by building it aside."""
+        """The types of the function's results for these arguments: it is built aside."""
         kinds = tuple(None if v is None else v.kind for v in inputs)
         key = (function.identifier(), kinds, repr(sorted(attributes.items())))
-        found = self._types.get(key)
-        if found is None:
+        result_types = self._types.get(key)
+        if result_types is None:
             aside = self.b.aside()
             values = [
                 None if v is None else aside.input(f"x{n}", v.kind) for n, v in enumerate(inputs)
             ]
-            results = call_function(aside, function, values, attributes, self.known)
-            found = self._types[key] = [None if r is None else r.kind for r in results]
-        return found
+            results = call_function(aside, function, values, attributes, self.by_key)
+            result_types = self._types[key] = [None if r is None else r.kind for r in results]
+        return result_types
 
 
 CALLED = "onnxwright.called"
@@ -190,14 +194,14 @@ CALLED = "onnxwright.called"
 
 def _called_by(function: ir.Function) -> list[ir.Function]:
     """The functions that a function made by a builder calls, those that they call first."""
-    found: list[ir.Function] = []
+    callees: list[ir.Function] = []
     for called in function.meta.get(CALLED, ()):
-        found += [*_called_by(called), called]
-    return found
+        callees += [*_called_by(called), called]
+    return callees
 
 
-def _results(found: Sequence[Any]) -> Any:
-    return found[0] if len(found) == 1 else tuple(found)
+def _results(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 _KINDS = tuple(adapters._KIND_TO_IR)

@@ -103,7 +103,7 @@ class GraphBuilder(Callees, Results, Scoped):
         self._outputs: list[tuple[str, GraphValue]] = []
         self._output_names: set[str] = set()
         self._attributes: list[ir.Attr] = []
-        self._made: Any = None
+        self._finished: Any = None
         self._weights: dict[Any, GraphValue] = {}
         self.backend.folds = fold
         self.backend.guard = self._check
@@ -135,31 +135,31 @@ class GraphBuilder(Callees, Results, Scoped):
             >>> text = head + "g (float[N] x) => (float[N] y) { h = Exp(x)  y = Neg(h) }"
             >>> g = GraphBuilder.from_model(onnx.parser.parse_model(text))
             >>> g.output(g.value("h") + g.outputs["y"], "z")
-            >>> made = g.to_model_proto()
-            >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
+            >>> model = g.to_model_proto()
+            >>> [n.op_type for n in model.graph.node], [o.name for o in model.graph.output]
             (['Exp', 'Neg', 'Add'], ['y', 'z'])
         """
         opened = door.opened(model)
         imports = dict(opened.graph.opset_imports)
-        made = cls(
+        builder = cls(
             opset=imports, ir_version=opened.ir_version, name=opened.graph.name or "main",
             doc_string=opened.doc_string, producer_name=opened.producer_name or "",
             metadata=opened.metadata_props, origins=origins,
         )  # fmt: skip
-        made._opened = opened
-        made._functions.known.update(opened.functions)
-        results = fill(made.backend, made._names, opened)
+        builder._opened = opened
+        builder._functions.by_key.update(opened.functions)
+        results = fill(builder.backend, builder._names, opened)
         for value, result in zip(opened.graph.outputs, results, strict=True):
-            made._outputs.append((value.name or "", result))
-            made._output_names.add(value.name or "")
-        made.backend.folds = fold
-        return made
+            builder._outputs.append((value.name or "", result))
+            builder._output_names.add(value.name or "")
+        builder.backend.folds = fold
+        return builder
 
     @property
     def inputs(self) -> dict[str, GraphValue]:
         """The inputs of the graph, by name."""
-        found = self.backend.recorder.scopes[0].inputs
-        return {str(v.name): self.backend.value_of(v) for v in found}
+        values = self.backend.recorder.scopes[0].inputs
+        return {str(v.name): self.backend.value_of(v) for v in values}
 
     @property
     def outputs(self) -> dict[str, GraphValue]:
@@ -237,12 +237,12 @@ class GraphBuilder(Callees, Results, Scoped):
         self._check(())
         if name is None:
             return self.backend.initializer(array)
-        given: object = name
-        if not isinstance(given, str) or not given:
-            fail(messages.BadName(value=describe(given)))
-        known = self.backend.initializer(array, owner=name)
-        self._names.give(known, name)
-        return known
+        untyped_name: object = name
+        if not isinstance(untyped_name, str) or not untyped_name:
+            fail(messages.BadName(value=describe(untyped_name)))
+        value = self.backend.initializer(array, owner=name)
+        self._names.give(value, name)
+        return value
 
     def weight(
         self, key: Any, name: str, tensor: ir.TensorProtocol | None, kind: OnnxType | None
@@ -261,17 +261,17 @@ class GraphBuilder(Callees, Results, Scoped):
         Raises:
             ScriptNameError: the name is taken by another value (OW544).
         """
-        known = self._weights.get(key)
-        if known is None:
+        value = self._weights.get(key)
+        if value is None:
             self._check(())
             if tensor is None:
                 with self.backend.recorder.in_main_graph():
-                    known = self._names.input(name, kind)
+                    value = self._names.input(name, kind)
             else:
-                known = self.backend.value_of(self.backend.pool.weight(tensor, name))
-                self._names.give(known, name)
-            self._weights[key] = known
-        return self.backend.wrap(known.value, known.kind)
+                value = self.backend.value_of(self.backend.pool.weight(tensor, name))
+                self._names.give(value, name)
+            self._weights[key] = value
+        return self.backend.wrap(value.value, value.kind)
 
     def attribute(self, name: str, kind: AttrKind | str, default: Any = None) -> Any:
         """An attribute parameter, for a graph that becomes a function.
@@ -311,17 +311,17 @@ class GraphBuilder(Callees, Results, Scoped):
             ScriptTypeError: the type contradicts what is known of the value (OW706).
             ScriptValueError: the value is not of this graph (OW542, OW543).
         """
-        made = self._argument(self.value(value) if isinstance(value, str) else value)
-        self._check((made,))
-        kind = read_type(name or str(made.value.name), type, shape)
-        made = self._typed(made, kind, name or str(made.value.name))
-        chosen = self._names.output(made, name)
+        graph_value = self._argument(self.value(value) if isinstance(value, str) else value)
+        self._check((graph_value,))
+        kind = read_type(name or str(graph_value.value.name), type, shape)
+        graph_value = self._typed(graph_value, kind, name or str(graph_value.value.name))
+        chosen = self._names.output(graph_value, name)
         if chosen in self._output_names:
             if name is not None:
                 fail(messages.NameTaken(what="an output", name=name))
             chosen = self.backend.recorder.names.unique(chosen)
         # A value of its own: `x[0] = 1` later changes what `x` holds, not the output.
-        self._outputs.append((chosen, self.backend.wrap(made.value, made.kind)))
+        self._outputs.append((chosen, self.backend.wrap(graph_value.value, graph_value.kind)))
         self._output_names.add(chosen)
 
     # -- calls -------------------------------------------------------------------------------------
@@ -376,8 +376,8 @@ class GraphBuilder(Callees, Results, Scoped):
                 (OW706).
         """
         op: Op = self.opset(domain, version).opset[op_type]
-        given = [self.value(x) if isinstance(x, str) else x for x in inputs]
-        return self._call(op, given, dict(attributes or {}), name, outputs, None, output_types)
+        arguments = [self.value(x) if isinstance(x, str) else x for x in inputs]
+        return self._call(op, arguments, dict(attributes or {}), name, outputs, None, output_types)
 
     @contextmanager
     def subgraph(self, name: str = "body") -> Iterator[Subgraph]:
@@ -401,12 +401,12 @@ class GraphBuilder(Callees, Results, Scoped):
             'FLOAT[N]'
         """
         recorder = self.backend.recorder
-        made = Subgraph(self)
+        subgraph = Subgraph(self)
         recorder.push()
         depth = len(recorder.scopes)
         try:
-            yield made
-            made.graph = recorder.pop([v.value for v in made.results], name)
+            yield subgraph
+            subgraph.graph = recorder.pop([v.value for v in subgraph.results], name)
         except BaseException:
             while len(recorder.scopes) >= depth:
                 recorder.drop()

@@ -51,26 +51,26 @@ def build_graph(
 
     Example:
         >>> from onnxwright import FLOAT
-        >>> made = build_graph(
+        >>> graph = build_graph(
         ...     lambda op, x, y: op.Add(x, y),
         ...     {"x": FLOAT[3, 4], "y": FLOAT[3, 4]},
         ...     ["sum"],
         ...     opset_imports={"": 21},
         ... )
-        >>> [v.name for v in made.inputs], [n.op_type for n in made], made.outputs[0].name
+        >>> [v.name for v in graph.inputs], [n.op_type for n in graph], graph.outputs[0].name
         (['x', 'y'], ['Add'], 'sum')
     """
-    given = _given(inputs)
+    input_specs = _input_specs(inputs)
     if parent is not None:
-        return _inside(parent, function, given, outputs, name)
+        return _inside(parent, function, input_specs, outputs, name)
     g = GraphBuilder(opset=dict(opset_imports or {}) or None, name=name)
-    values = _inputs(g, given)
+    values = _inputs(g, input_specs)
     results = _as_list(function(g.op, *values))
     _add_outputs(g, results, outputs)
     closed = _closed(g)
     for value in closed.constants:
         value.const_value = g.backend.pool.as_tensor(value)
-    _replace_inputs(closed, given)
+    _replace_inputs(closed, input_specs)
     return ir.Graph(
         closed.inputs,
         closed.outputs,
@@ -125,8 +125,8 @@ def build_into(
     for text in _names(graph):
         taken.unique(text)
     values = _inputs(g, _distinct(inputs))
-    made = function(g.op, *values)
-    results = _as_list(made)
+    returned = function(g.op, *values)
+    results = _as_list(returned)
     _add_outputs(g, results, None)
     closed = _closed(g)
     passed = {id(r.value): v for r, v in zip(values, inputs) if r is not None}
@@ -142,7 +142,7 @@ def build_into(
             own.replace_all_uses_with(value)
     for domain, version in closed.imports.items():
         graph.opset_imports.setdefault(domain, version)
-    return tuple(final) if isinstance(made, (tuple, list)) else final[0]
+    return tuple(final) if isinstance(returned, (tuple, list)) else final[0]
 
 
 def _put(
@@ -164,9 +164,9 @@ def _put(
             graph.register_initializer(value)
             continue
         node = ir.node("Constant", [], {"value": tensor})
-        made = node.outputs[0]
-        made.name, made.type, made.shape = value.name, value.type, value.shape
-        value.replace_all_uses_with(made)
+        output = node.outputs[0]
+        output.name, output.type, output.shape = value.name, value.type, value.shape
+        value.replace_all_uses_with(output)
         nodes.insert(0, node)
     if before is None:
         graph.extend(nodes)
@@ -174,22 +174,22 @@ def _put(
         graph.insert_before(before, nodes)
 
 
-def _given(inputs: Sequence[ir.Value | None] | Mapping[str, Any]) -> list[Any]:
+def _input_specs(inputs: Sequence[ir.Value | None] | Mapping[str, Any]) -> list[Any]:
     return list(inputs.items()) if isinstance(inputs, Mapping) else list(inputs)
 
 
-def _inputs(g: GraphBuilder, given: Sequence[Any]) -> list[GraphValue | None]:
+def _inputs(g: GraphBuilder, input_specs: Sequence[Any]) -> list[GraphValue | None]:
     """Inputs of the innermost graph; one that is None is there, and nothing reads it."""
-    made: list[GraphValue | None] = []
-    for n, value in enumerate(given):
+    values: list[GraphValue | None] = []
+    for n, value in enumerate(input_specs):
         if value is None:
             g.input(f"input_{n}")
-            made.append(None)
+            values.append(None)
         elif isinstance(value, tuple):
-            made.append(g.input(*value))
+            values.append(g.input(*value))
         else:
-            made.append(g.input(value.name or f"input_{n}", kind_of(value)))
-    return made
+            values.append(g.input(value.name or f"input_{n}", kind_of(value)))
+    return values
 
 
 def _distinct(values: Sequence[ir.Value | None]) -> list[ir.Value | None]:
@@ -203,8 +203,8 @@ def _distinct(values: Sequence[ir.Value | None]) -> list[ir.Value | None]:
     ]
 
 
-def _as_list(made: Any) -> list[Any]:
-    return list(made) if isinstance(made, (tuple, list)) else [made]
+def _as_list(returned: Any) -> list[Any]:
+    return list(returned) if isinstance(returned, (tuple, list)) else [returned]
 
 
 def _add_outputs(
@@ -212,11 +212,11 @@ def _add_outputs(
 ) -> None:
     names = [None] * len(results) if declared is None else list(declared)
     _check_count(len(results), len(names))
-    for result, wanted in zip(results, names, strict=True):
-        if isinstance(wanted, ir.Value):
-            g.output(result, wanted.name or None, kind_of(wanted))
+    for result, output_spec in zip(results, names, strict=True):
+        if isinstance(output_spec, ir.Value):
+            g.output(result, output_spec.name or None, kind_of(output_spec))
         else:
-            g.output(result, wanted)
+            g.output(result, output_spec)
 
 
 def _check_count(results: int, declared: int) -> None:
@@ -237,13 +237,13 @@ def _closed(g: GraphBuilder) -> Closed:
     closed = finalize(g.backend, [v for _, v in g._outputs], [n for n, _ in g._outputs])
     g.backend.own_types(closed.nodes)
     g._scopes.write(named)
-    g._made = closed
+    g._finished = closed
     return closed
 
 
-def _replace_inputs(closed: Closed, given: Sequence[Any]) -> None:
+def _replace_inputs(closed: Closed, input_specs: Sequence[Any]) -> None:
     """The values of the caller in the places of the inputs that were made for them."""
-    for n, value in enumerate(given):
+    for n, value in enumerate(input_specs):
         if isinstance(value, ir.Value):
             closed.inputs[n].replace_all_uses_with(value)
             closed.inputs[n] = value
@@ -252,36 +252,36 @@ def _replace_inputs(closed: Closed, given: Sequence[Any]) -> None:
 def _inside(
     parent: GraphBuilder,
     function: Callable[..., Any],
-    given: Sequence[Any],
+    input_specs: Sequence[Any],
     outputs: Sequence[ir.Value | str] | None,
     name: str,
 ) -> ir.Graph:
     """A graph for an attribute of a node of a builder."""
-    with parent.subgraph(name) as made:
-        results = _as_list(function(parent.op, *_inputs(parent, given)))
+    with parent.subgraph(name) as subgraph:
+        results = _as_list(function(parent.op, *_inputs(parent, input_specs)))
         names = [None] * len(results) if outputs is None else list(outputs)
         _check_count(len(results), len(names))
-        for n, (result, wanted) in enumerate(zip(results, names, strict=True)):
+        for n, (result, output_spec) in enumerate(zip(results, names, strict=True)):
             value = parent._argument(result)
-            if isinstance(wanted, ir.Value):
-                results[n] = parent._typed(value, kind_of(wanted), str(wanted.name))
-        made.output(*results)
-    assert made.graph is not None
-    for output, wanted in zip(made.graph.outputs, names, strict=True):
-        text = wanted.name if isinstance(wanted, ir.Value) else wanted
+            if isinstance(output_spec, ir.Value):
+                results[n] = parent._typed(value, kind_of(output_spec), str(output_spec.name))
+        subgraph.output(*results)
+    assert subgraph.graph is not None
+    for output, output_spec in zip(subgraph.graph.outputs, names, strict=True):
+        text = output_spec.name if isinstance(output_spec, ir.Value) else output_spec
         if text:
             parent.backend.recorder.rename(output, text)
-    return made.graph
+    return subgraph.graph
 
 
 def _names(graph: ir.Graph | ir.Function) -> set[str]:
     """All names of values in a graph and inside its nodes."""
-    found = {v.name for v in graph.inputs if v.name}
+    names = {v.name for v in graph.inputs if v.name}
     if isinstance(graph, ir.Graph):
-        found.update(graph.initializers)
+        names.update(graph.initializers)
     for node in all_nodes(graph):
-        found.update(v.name for v in node.outputs if v.name)
+        names.update(v.name for v in node.outputs if v.name)
         for inner in subgraphs(node):
-            found.update(v.name for v in inner.inputs if v.name)
-            found.update(inner.initializers)
-    return found
+            names.update(v.name for v in inner.inputs if v.name)
+            names.update(inner.initializers)
+    return names

@@ -61,19 +61,19 @@ def call_model(
     version = model.graph.opset_imports.get("", b.opset.version)
     if version != b.opset.version:
         model = convert_version(model, b.opset.version)
-    given = _bind(b, model.graph, args, kwargs)
+    bound = _bind(b, model.graph, args, kwargs)
     _check_domains(b, model.graph)
-    _rename_dims(model.graph, given)
+    _rename_dims(model.graph, bound)
     _clear_names(b, model.graph)
-    rename_clashing(model, functions.known)
+    rename_clashing(model, functions.by_key)
     for function in model.functions.values():
-        functions.known.setdefault(function.identifier(), function)
+        functions.by_key.setdefault(function.identifier(), function)
     env: Env = {}
     for graph in all_graphs(model.graph):
         for name, value in graph.initializers.items():
-            if value.const_value is not None and given.get(value) is None:
+            if value.const_value is not None and bound.get(value) is None:
                 env[value] = initializer(b, value, b.recorder.names.unique(name))
-    env.update({value: made for value, made in given.items() if made is not None})
+    env.update({value: argument for value, argument in bound.items() if argument is not None})
     replay = Replay(
         b, {"": b.opset.version, **model.graph.opset_imports}, calls=model.functions,
         carrier=Carrier(names=False), tolerant=True, verbatim=not b.folds,
@@ -93,37 +93,37 @@ def _bind(
     names = {v.name or "": v for v in order}
     if len(args) > len(order):
         _wrong(graph, f"takes {len(order)} inputs, {len(args)} were given")
-    given: dict[ir.Value, Any] = dict(zip(order, args))
+    arguments: dict[ir.Value, Any] = dict(zip(order, args))
     for key, value in kwargs.items():
         if key not in names:
             _wrong(graph, f"has no input `{key}`")
-        if names[key] in given:
+        if names[key] in arguments:
             _wrong(graph, f"has two values for its input `{key}`")
-        given[names[key]] = value
+        arguments[names[key]] = value
     sizes: dict[str, int] = {}
-    made: dict[ir.Value, GraphValue | None] = {}
+    bound: dict[ir.Value, GraphValue | None] = {}
     for value in order:
-        kind, held = kind_of(value), given.get(value)
+        kind, held = kind_of(value), arguments.get(value)
         if held is None:
             if value.const_value is None:
                 _wrong(graph, f"needs a value for its input `{value.name}`")
-            made[value] = None
+            bound[value] = None
             continue
         dtype = kind.dtype if isinstance(kind, TensorType) else None
         one = as_value(b, held, dtype=dtype)
         if not _fits(one.kind, kind, sizes):
             _wrong(graph, f"takes {kind} as `{value.name}`, and {one.kind} is given")
-        made[value] = one
-    return made
+        bound[value] = one
+    return bound
 
 
-def _fits(actual: OnnxType | None, wanted: OnnxType | None, sizes: dict[str, int]) -> bool:
+def _fits(actual: OnnxType | None, expected: OnnxType | None, sizes: dict[str, int]) -> bool:
     """Whether a type fits, where a name is the same number for all inputs."""
-    if not fits(actual, wanted):
+    if not fits(actual, expected):
         return False
-    if not isinstance(actual, TensorType) or not isinstance(wanted, TensorType):
+    if not isinstance(actual, TensorType) or not isinstance(expected, TensorType):
         return True
-    for size, name in zip(actual.shape or (), wanted.shape or ()):
+    for size, name in zip(actual.shape or (), expected.shape or ()):
         if isinstance(name, str) and isinstance(size, int):
             if sizes.setdefault(name, size) != size:
                 return False
@@ -143,11 +143,11 @@ def _check_domains(b: TracingBackend, graph: ir.Graph) -> None:
             _wrong(graph, f"uses version {version} of {domain}, and this graph version {others[0]}")
 
 
-def _rename_dims(graph: ir.Graph, given: Mapping[ir.Value, GraphValue | None]) -> None:
+def _rename_dims(graph: ir.Graph, bound: Mapping[ir.Value, GraphValue | None]) -> None:
     """Names of sizes mean what they mean in the model: here they are sizes of the arguments."""
     here: dict[str, Dim] = {}
-    for value, made in given.items():
-        kind = made.kind if made is not None else None
+    for value, argument in bound.items():
+        kind = argument.kind if argument is not None else None
         if value.shape is not None and isinstance(kind, TensorType):
             for dim, size in zip(value.shape, kind.shape or ()):
                 if isinstance(dim, ir.SymbolicDim) and dim.value is not None:

@@ -23,7 +23,7 @@ class Names:
 
     def __init__(self, b: TracingBackend) -> None:
         self.b = b
-        self.given: dict[str, GraphValue] = {}
+        self.by_name: dict[str, GraphValue] = {}
         # In how many graphs one was when a name was given.
         self.depths: dict[str, int] = {}
 
@@ -32,7 +32,7 @@ class Names:
         check_text(name, "the name")
         self._free(name, None)
         value = self.b.input(name, kind)
-        self.given[name] = self._own(value)
+        self.by_name[name] = self._own(value)
         return value
 
     def _own(self, value: GraphValue) -> GraphValue:
@@ -55,19 +55,19 @@ class Names:
             if not self._out_of_sight(before, name):
                 fail(NameTaken(what="a value", name=name))
             # Names are unique in the whole model: this one gets a number behind it.
-            self.given[name] = self._own(value)
+            self.by_name[name] = self._own(value)
             name = self.b.recorder.names.unique(name)
         self.depths[name] = len(self.b.recorder.scopes)
         mine = value.value
         if fresh is None or mine.producer() in fresh:
             if not any(
-                v.value is mine for v in (self.given.get(mine.name or ""),) if v is not None
+                v.value is mine for v in (self.by_name.get(mine.name or ""),) if v is not None
             ):
                 self._free(name, mine)
                 mine.name = name
                 self.b.recorder.holders[name] = mine
                 self.b.recorder.names.unique(name)
-        self.given[name] = self._own(value)
+        self.by_name[name] = self._own(value)
 
     def _free(self, name: str, mine: ir.Value | None) -> None:
         """Make a name free; who has it by accident gets another."""
@@ -84,15 +84,15 @@ class Names:
         """Whether a name is that of a value in a finished graph beside this one."""
         scopes = self.b.recorder.scopes
         deep = len(scopes) > 1 and self.depths.get(name, 0) >= len(scopes)
-        return deep and not any(holder.value in scope.made for scope in scopes)
+        return deep and not any(holder.value in scope.values for scope in scopes)
 
     def _holder(self, name: str) -> GraphValue | None:
         """Who was given a name, unless its graph was thrown away."""
-        found = self.given.get(name)
-        if found is not None and found.value in self.b.recorder.dropped:
-            del self.given[name]
+        holder = self.by_name.get(name)
+        if holder is not None and holder.value in self.b.recorder.dropped:
+            del self.by_name[name]
             return None
-        return found
+        return holder
 
     def output(self, value: GraphValue, name: str | None) -> str:
         """The name of an output.
@@ -104,28 +104,28 @@ class Names:
         Returns:
             The name: the value's own by default, a free one for an input or a constant.
         """
-        made = value.value
+        ir_value = value.value
         asked = getattr(value, "asked", None)
         if name is None and asked is not None and self._holder(asked) is not None:
             return str(asked)
         if name is None:
-            own = made.name or "output"
-            return own if made.producer() is not None else self.b.recorder.names.unique(own)
+            own = ir_value.name or "output"
+            return own if ir_value.producer() is not None else self.b.recorder.names.unique(own)
         check_text(name, "the name")
         before = self._holder(name)
-        if before is not None and (before.value is not made or made.producer() is None):
+        if before is not None and (before.value is not ir_value or ir_value.producer() is None):
             fail(NameTaken(what="a value", name=name))
         return name
 
     def find(self, name: str) -> GraphValue | None:
         """The value of a name."""
-        found = self.given.get(name)
-        if found is None:
+        value = self.by_name.get(name)
+        if value is None:
             holder = self.b.recorder.holders.get(name)
             if holder is not None and holder.name == name:
-                found = self.b.value_of(holder)
-        return None if found is None else self._own(found)
+                value = self.b.value_of(holder)
+        return None if value is None else self._own(value)
 
-    def known(self) -> Iterable[str]:
+    def all_names(self) -> Iterable[str]:
         """All names there are."""
-        return [*self.given, *self.b.recorder.holders]
+        return [*self.by_name, *self.b.recorder.holders]

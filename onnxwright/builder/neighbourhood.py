@@ -48,7 +48,7 @@ def show_node(b: GraphBackend, node: ir.Node) -> str:
     Returns:
         Text such as `y: FLOAT[N] = Add(x, 1.0)`.
     """
-    made = ", ".join(f"{v.name}: {b.recorder.type_of(v) or '?'}" for v in node.outputs)
+    outputs = ", ".join(f"{v.name}: {b.recorder.type_of(v) or '?'}" for v in node.outputs)
     reads = [_show_input(b, v) for v in node.inputs]
     if len(reads) > _MOST_INPUTS:
         reads[_MOST_INPUTS:] = ["..."]
@@ -59,7 +59,7 @@ def show_node(b: GraphBackend, node: ir.Node) -> str:
     ]
     graphs = [f"{g.name}: {len(g)} nodes" for g in subgraphs(node)]
     domain = f"{node.domain}." if node.domain else ""
-    return f"{made} = {domain}{node.op_type}({', '.join((*reads, *attributes, *graphs))})"
+    return f"{outputs} = {domain}{node.op_type}({', '.join((*reads, *attributes, *graphs))})"
 
 
 def _show_input(b: GraphBackend, value: ir.Value | None) -> str:

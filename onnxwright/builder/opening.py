@@ -34,17 +34,17 @@ def fill(b: TracingBackend, names: Names, model: ir.Model) -> list[GraphValue]:
     env: Env = {}
     b.recorder.holds_given_nodes = True  # what is wrong with them is a fault of the model
     outputs = filled(b, replay, source, env)
-    for value, made in env.items():
-        if made is None:
+    for value, copied in env.items():
+        if copied is None:
             continue
-        if made.value in b.pool:
-            b.pool.kept.add(made.value)
+        if copied.value in b.pool:
+            b.pool.kept.add(copied.value)
         if value.graph is source or value.producer() in source:
-            names.given[str(made.value.name)] = made
+            names.by_name[str(copied.value.name)] = copied
     for value in source.inputs:
-        found = env[value]
-        assert found is not None
-        copy_value(value, found.value)
+        graph_input = env[value]
+        assert graph_input is not None
+        copy_value(value, graph_input.value)
     _write_types(source, b.recorder.scope.nodes)
     return outputs
 

@@ -32,7 +32,7 @@ class Builder(Protocol):
         kwargs: Mapping[str, Any],
         name: str | None,
         outputs: int | Sequence[str] | None,
-        wanted: int | None,
+        output_count: int | None,
         types: Any = None,
     ) -> Any: ...
 
@@ -64,8 +64,8 @@ class BuilderOps(Ops):
                 outputs = kwargs.pop("_outputs")
             if kwargs.get("_name") is not None:
                 name = kwargs.pop("_name")
-            wanted = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
-            return builder._call(op, args, kwargs, name, outputs, wanted, types)
+            output_count = wanted_outputs(signature, unpacked_into(1)) if open_ended else None
+            return builder._call(op, args, kwargs, name, outputs, output_count, types)
 
         apply.__name__ = apply.__qualname__ = op.name
         return apply
@@ -89,6 +89,6 @@ class Subgraph:
 
     def output(self, *values: Any) -> None:
         """Outputs of the subgraph, in order: values, numbers or arrays."""
-        made = [self.builder._argument(v) for v in values]
+        outputs = [self.builder._argument(v) for v in values]
         # Values of their own: `x[0] = 1` later changes what `x` holds, not the output.
-        self.results += [self.builder.backend.wrap(v.value, v.kind, v.weak) for v in made]
+        self.results += [self.builder.backend.wrap(v.value, v.kind, v.weak) for v in outputs]

@@ -66,8 +66,8 @@ def replay_model(model: ir.Model, options: ReplayOptions | None = None) -> ir.Mo
         >>> last = ir.Node("", "Relu", [same.outputs[0]], num_outputs=1)
         >>> same.outputs[0].name, last.outputs[0].name = "same", "y"
         >>> graph = ir.Graph([x], last.outputs, nodes=[same, last], opset_imports={"": 20})
-        >>> made = replay_model(ir.Model(graph, ir_version=10))
-        >>> [n.op_type for n in made.graph], made.graph.outputs[0].name
+        >>> model = replay_model(ir.Model(graph, ir_version=10))
+        >>> [n.op_type for n in model.graph], model.graph.outputs[0].name
         (['Relu'], 'y')
     """
     return replayed(model, options or ReplayOptions()).model
@@ -116,13 +116,13 @@ class _ModelReplay:
         names = _output_names(source)
         outputs = filled(b, replay, source, env, consumes=self.options.consumes)
         closed = finalize(b, outputs, names, as_they_are=True)
-        made = self._model(b, closed, version)
-        self.parts.append((made.graph, replay))
-        return made
+        model = self._model(b, closed, version)
+        self.parts.append((model.graph, replay))
+        return model
 
     def _version(self, imports: Any) -> int:
-        found = self.options.version or imports.get("")
-        return int(found) if found else onnx.defs.onnx_opset_version()
+        version = self.options.version or imports.get("")
+        return int(version) if version else onnx.defs.onnx_opset_version()
 
     def _start(
         self, version: int, imports: Any, *, references: bool
@@ -151,13 +151,13 @@ class _ModelReplay:
         inputs, outputs = list(source.inputs), list(source.outputs)
         if self.options.consumes:
             _empty(source)
-        for new, given in zip(closed.inputs, inputs, strict=True):
-            copy_value(given, new)
-            if given.const_value is not None:
-                new.const_value = given.const_value
-        for new, given in zip(closed.outputs, outputs, strict=True):
+        for new, original in zip(closed.inputs, inputs, strict=True):
+            copy_value(original, new)
+            if original.const_value is not None:
+                new.const_value = original.const_value
+        for new, original in zip(closed.outputs, outputs, strict=True):
             kind = b.recorder.type_of(new)
-            copy_value(given, new)
+            copy_value(original, new)
             new.meta[INFERRED] = kind
         defaults = [v for v in closed.inputs if v.const_value is not None]
         functions = [self._function(f) for f in self.kept.values()]
@@ -177,7 +177,7 @@ class _ModelReplay:
             metadata_props=dict(source.metadata_props),
         )
         graph.meta.update(source.meta)
-        made = ir.Model(
+        model = ir.Model(
             graph,
             ir_version=old.ir_version,
             producer_name=old.producer_name,
@@ -189,8 +189,8 @@ class _ModelReplay:
             metadata_props=dict(old.metadata_props),
             device_configurations=tuple(old.device_configurations or ()),
         )
-        made.meta.update(old.meta)
-        return made
+        model.meta.update(old.meta)
+        return model
 
     def _function(self, source: ir.Function) -> ir.Function:
         """A function with its body made again; its inputs may have any type."""
@@ -202,23 +202,23 @@ class _ModelReplay:
         _reserve(b, _names(source.graph))
         outputs = [v for v in replay.run(source, list(source.outputs), env) if v is not None]
         closed = finalize(b, outputs, _output_names(source.graph), as_they_are=True)
-        for new, given in zip((*closed.inputs, *closed.outputs),
+        for new, original in zip((*closed.inputs, *closed.outputs),
                               (*source.inputs, *source.outputs), strict=True):  # fmt: skip
-            copy_value(given, new)
+            copy_value(original, new)
         graph = ir_graph(b, closed, source.doc_string)
         imports = {**source.opset_imports, **graph.opset_imports}
         if "" in source.opset_imports:
             imports[""] = version
         graph.opset_imports.clear()
         graph.opset_imports.update(imports)
-        made = ir.Function(
+        function = ir.Function(
             source.domain, source.name, source.overload, graph=graph, attributes=source.attributes
         )
-        made.metadata_props.update(source.metadata_props)
-        made.doc_string = source.doc_string
-        made.meta.update(source.meta)
-        self.parts.append((made, replay))
-        return made
+        function.metadata_props.update(source.metadata_props)
+        function.doc_string = source.doc_string
+        function.meta.update(source.meta)
+        self.parts.append((function, replay))
+        return function
 
 
 def _empty(graph: ir.Graph) -> None:
@@ -271,9 +271,9 @@ def _output_names(graph: ir.Graph) -> list[str]:
 def _input(b: TracingBackend, value: ir.Value, *, stays: bool = False) -> GraphValue:
     kind = kind_of(value)
     kept = value if stays and value.name else None
-    made = b.wrap(b.recorder.input(value.name or "x", kind, value=kept), kind)
-    b.recorder.holders[str(made.value.name)] = made.value
-    return made
+    graph_input = b.wrap(b.recorder.input(value.name or "x", kind, value=kept), kind)
+    b.recorder.holders[str(graph_input.value.name)] = graph_input.value
+    return graph_input
 
 
 def initializer(
@@ -292,29 +292,29 @@ def initializer(
     """
     tensor: Any = value.const_value
     if may_be_read(tensor):
-        made = b.pool.literal(tensor, name, value, stays=stays)
+        ir_value = b.pool.literal(tensor, name, value, stays=stays)
     else:
-        made = b.pool.weight(tensor, name, value, stays=stays)
-    return b.value_of(made)
+        ir_value = b.pool.weight(tensor, name, value, stays=stays)
+    return b.value_of(ir_value)
 
 
-def copy_value(source: ir.Value, made: ir.Value) -> None:
+def copy_value(source: ir.Value, target: ir.Value) -> None:
     """Copy the type and metadata of one value to another.
 
     Args:
         source: a value of the old graph.
-        made: the value that replaces it.
+        target: the value that replaces it.
     """
-    if made is source:
+    if target is source:
         return
     if source.type is not None:
-        made.type = source.type
-        made.shape = None if source.shape is None else source.shape.copy()
-    made.doc_string = source.doc_string
+        target.type = source.type
+        target.shape = None if source.shape is None else source.shape.copy()
+    target.doc_string = source.doc_string
     if props_of(source):
-        made.metadata_props.update(source.metadata_props)
+        target.metadata_props.update(source.metadata_props)
     if notes_of(source):
-        made.meta.update(source.meta)
+        target.meta.update(source.meta)
 
 
 def _reserve(b: TracingBackend, names: Iterable[str]) -> None:

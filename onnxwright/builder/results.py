@@ -51,7 +51,7 @@ class Results:
     _opened: ir.Model | None
     _outputs: list[tuple[str, GraphValue]]
     _attributes: list[ir.Attr]
-    _made: Any
+    _finished: Any
 
     @collector_paused()
     def to_ir_model(self) -> ir.Model:
@@ -63,15 +63,15 @@ class Results:
         Raises:
             ScriptError: there is no output (OW545), or one without a type (OW703).
         """
-        made = self._closed_model()
-        if isinstance(made, ClosedModel):
-            self.backend.own_types(made.closed.nodes)
-            made = self._made = made.ir_model()
-        return made
+        model = self._closed_model()
+        if isinstance(model, ClosedModel):
+            self.backend.own_types(model.closed.nodes)
+            model = self._finished = model.ir_model()
+        return model
 
     def _closed_model(self) -> ir.Model | ClosedModel:
         """The model, as it was given out; else its graph, whose values may share their types."""
-        if not isinstance(self._made, (ir.Model, ClosedModel)):
+        if not isinstance(self._finished, (ir.Model, ClosedModel)):
             self._require_outputs()
             if self._attributes:
                 fail(messages.AttributeOfModel(name=self._attributes[0].name))
@@ -81,7 +81,7 @@ class Results:
             facts = ModelFacts(
                 name=self.name,
                 ir_version=self.ir_version,
-                functions=list(self._functions.known.values()),
+                functions=list(self._functions.by_key.values()),
                 producer_name=self.producer_name,
                 doc_string=self.doc_string,
                 metadata=self.metadata,
@@ -89,9 +89,9 @@ class Results:
                 opened=self._opened,
             )
             values, named = [v for _, v in self._outputs], self._scopes.named()
-            self._made = self.backend.closed_model(values, [n for n, _ in self._outputs], facts)
+            self._finished = self.backend.closed_model(values, [n for n, _ in self._outputs], facts)
             self._scopes.write(named)
-        return self._made
+        return self._finished
 
     @collector_paused()
     def to_model_proto(self, *, check: bool = True) -> onnx.ModelProto:
@@ -107,8 +107,8 @@ class Results:
             ScriptError: there is no output (OW545), or one without a type (OW703).
             ModelError: the checker refuses the model (OW744).
         """
-        made = self._closed_model()
-        model = made.proto() if isinstance(made, ClosedModel) else model_to_proto(made)
+        finished = self._closed_model()
+        model = finished.proto() if isinstance(finished, ClosedModel) else model_to_proto(finished)
         external = any(
             t.data_location == onnx.TensorProto.EXTERNAL for t in model.graph.initializer
         )
@@ -127,18 +127,18 @@ class Results:
         Returns:
             The function, the same one each time.
         """
-        if self._made is None:
+        if self._finished is None:
             self._require_outputs()
             values, named = [v for _, v in self._outputs], self._scopes.named()
             names = [n for n, _ in self._outputs]
             graph = self.backend.to_ir_graph(values, names, self.doc_string)
-            self._made = ir.Function(
+            self._finished = ir.Function(
                 domain, name, overload, graph=graph, attributes=self._attributes
             )
             self._scopes.write(named)
             # What it calls goes with it into the model that it is called in.
-            self._made.meta[CALLED] = list(self._functions.known.values())
-        return self._made  # type: ignore[no-any-return]
+            self._finished.meta[CALLED] = list(self._functions.by_key.values())
+        return self._finished  # type: ignore[no-any-return]
 
     def to_function_proto(self, domain: str, name: str, overload: str = "") -> onnx.FunctionProto:
         """As `to_ir_function`, as a FunctionProto.
@@ -160,8 +160,8 @@ class Results:
             >>> f.node[0].attribute[0].ref_attr_name, f.attribute_proto[0].f > 0
             ('alpha', True)
         """
-        made: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
-        return made
+        function: onnx.FunctionProto = to_proto(self.to_ir_function(domain, name, overload))
+        return function
 
     def _repr_html_(self) -> str:
         """What a notebook shows of a graph under construction: its inputs, nodes and outputs."""

@@ -76,28 +76,28 @@ class Running(Calling):
             raise TypeError(f"`run` takes arrays by name, not {describe(inputs)}")
         if self._attributes:
             fail(messages.AttributeOfModel(name=self._attributes[0].name))
-        wanted = [self._wanted(v) for v in values]
+        targets = [self._target(v) for v in values]
         names: list[str] = []
         if not values:
-            names, wanted = self._results()
-        if not wanted:
+            names, targets = self._results()
+        if not targets:
             fail(messages.NothingToBuild())
         arrays = {self._fed(key): array for key, array in inputs.items()}
         fed = {name: self.value(name) for name in arrays}
-        model, needed = _unfinished(self.backend, wanted, fed, self._functions, self.ir_version)
+        model, needed = _unfinished(self.backend, targets, fed, self._functions, self.ir_version)
         compiled = CompiledModel(model, providers=providers)
-        made = compiled(**{n: a for n, a in arrays.items() if n in needed})
+        outputs = compiled(**{n: a for n, a in arrays.items() if n in needed})
         if values:
-            return made
-        results = made if len(compiled.output_names) > 1 else (made,)
+            return outputs
+        results = outputs if len(compiled.output_names) > 1 else (outputs,)
         return dict(zip(names, results, strict=True))
 
-    def _wanted(self, value: Any) -> GraphValue:
+    def _target(self, value: Any) -> GraphValue:
         """A value, that of an output's name, or that of another name."""
         if not isinstance(value, str):
             return self._argument(value)
-        found = dict(self._outputs).get(value)
-        return self.value(value) if found is None else found
+        output = dict(self._outputs).get(value)
+        return self.value(value) if output is None else output
 
     def _fed(self, key: Any) -> str:
         return str(key.value.name) if isinstance(key, GraphValue) else str(key)
@@ -113,21 +113,21 @@ class Running(Calling):
 
 def _unfinished(
     b: TracingBackend,
-    wanted: Sequence[GraphValue],
+    targets: Sequence[GraphValue],
     fed: Mapping[str, GraphValue],
     functions: Functions,
     ir_version: int | None,
 ) -> tuple[ir.Model, set[str]]:
     """A model of what some values need, and the names of its inputs."""
-    given = {v.value: name for name, v in fed.items()}
-    nodes, free = _needed([v.value for v in wanted], given)
+    fed_names = {v.value: name for name, v in fed.items()}
+    nodes, free = _needed([v.value for v in targets], fed_names)
     aside = b.aside()
     aside.recorder.holds_given_nodes = b.recorder.holds_given_nodes
     env: Env = {}
     needed = set()
     for value in free:
-        if value in given or value not in b.pool:
-            name = given.get(value, str(value.name))
+        if value in fed_names or value not in b.pool:
+            name = fed_names.get(value, str(value.name))
             needed.add(name)
             env[value] = aside.input(name, b.recorder.type_of(value) or kind_of(value))
             continue
@@ -138,11 +138,15 @@ def _unfinished(
             env[value] = aside.value_of(aside.pool.weight(b.pool.as_tensor(value), "weight"))
     imports = {d: max(versions) for d, versions in b.recorder.opsets.items()}
     replay = Replay(
-        aside, {**imports, "": b.opset.version}, calls=functions.known, tolerant=True, verbatim=True
+        aside,
+        {**imports, "": b.opset.version},
+        calls=functions.by_key,
+        tolerant=True,
+        verbatim=True,
     )
     order = [n for scope in b.recorder.scopes for n in scope.nodes if n in nodes]
-    found = replay.run(order, [v.value for v in wanted], env)
-    results = [v for v in found if v is not None]
+    replayed = replay.run(order, [v.value for v in targets], env)
+    results = [v for v in replayed if v is not None]
     names = [f"result_{n}" for n in range(len(results))]
     facts = ModelFacts(functions=_called(order, functions), ir_version=ir_version)
     return aside.to_ir_model(results, names, facts), needed
@@ -150,19 +154,19 @@ def _unfinished(
 
 def _called(nodes: Iterable[ir.Node], functions: Functions) -> list[ir.Function]:
     """The functions that nodes call, and those that these call."""
-    found: dict[ir.Function, None] = {}
+    called: dict[ir.Function, None] = {}
     stack: list[Iterable[ir.Node]] = [nodes]
     while stack:
         for node in all_nodes(stack.pop()):
-            function = functions.known.get(node.op_identifier())
-            if function is not None and function not in found:
-                found[function] = None
+            function = functions.by_key.get(node.op_identifier())
+            if function is not None and function not in called:
+                called[function] = None
                 stack.append(function)
-    return list(found)
+    return list(called)
 
 
 def _needed(
-    values: Iterable[ir.Value], given: Mapping[ir.Value, str]
+    values: Iterable[ir.Value], fed: Mapping[ir.Value, str]
 ) -> tuple[set[ir.Node], list[ir.Value]]:
     """The nodes that values need, and the values that no node of these makes."""
     nodes: set[ir.Node] = set()
@@ -171,7 +175,7 @@ def _needed(
     while stack:
         value = stack.pop()
         node = value.producer()
-        if value in given or node is None:
+        if value in fed or node is None:
             free[value] = None
         elif node not in nodes:
             nodes.add(node)
@@ -181,14 +185,14 @@ def _needed(
 
 def _read_by(node: ir.Node) -> list[ir.Value]:
     """What a node reads, its bodies included."""
-    found = [v for v in node.inputs if v is not None]
+    reads = [v for v in node.inputs if v is not None]
     inside: set[ir.Value] = set()
     for inner in all_nodes([node]):
         for graph in subgraphs(inner):
             inside.update(graph.inputs)
             inside.update(graph.initializers.values())
-            found += list(graph.outputs)
+            reads += list(graph.outputs)
             for one in graph:
                 inside.update(one.outputs)
-                found += [v for v in one.inputs if v is not None]
-    return [v for v in found if v not in inside]
+                reads += [v for v in one.inputs if v is not None]
+    return [v for v in reads if v not in inside]

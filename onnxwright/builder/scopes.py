@@ -218,9 +218,9 @@ def _write(node: ir.Node, path: _Path, name: str) -> None:
 def _texts(node: ir.Node, key: str) -> list[str]:
     """A list of texts in the metadata; empty where there is none."""
     try:
-        found = ast.literal_eval(node.metadata_props.get(key, ""))
+        texts = ast.literal_eval(node.metadata_props.get(key, ""))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    if isinstance(found, list) and all(isinstance(text, str) for text in found):
-        return found
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        return texts
     return []

@@ -126,8 +126,8 @@ def generate() -> str:
     )
     lines.extend(_overload("opset: None = None", f"Ops{DEFAULT_OPSET_VERSION}", options))
     for version in range(newest, 0, -1):
-        given = f"opset: Literal[{version}] | opsets.Opset{version}"
-        lines.extend(_overload(given, f"Ops{version}", options))
+        opset_parameter = f"opset: Literal[{version}] | opsets.Opset{version}"
+        lines.extend(_overload(opset_parameter, f"Ops{version}", options))
     lines.extend(_overload("opset: int | Opset | Mapping[str, int] | None", "Any", options))
     lines.append('\n\n__all__ = ["BuilderOps", "GraphBuilder"]')
     return "\n".join(lines) + "\n"

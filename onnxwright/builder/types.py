@@ -27,14 +27,15 @@ from onnxwright.types.tensors import TensorMeta, read_shape
 _KINDS = (TensorType, SparseTensorType, SequenceType, OptionalType, MapType)
 
 
-def read_type(name: str, given: Any, shape: Any = None) -> OnnxType | None:
+def read_type(name: str, type_argument: Any, shape: Any = None) -> OnnxType | None:
     """A type as a caller writes it.
 
     Args:
         name: what it is the type of, for the message.
-        given: `FLOAT["N", 3]`, a `DType`, a numpy dtype or its name, a number of
+        type_argument: `FLOAT["N", 3]`, a `DType`, a numpy dtype or its name, a number of
             `TensorProto.DataType`, a TypeProto or ValueInfoProto, a type object, or None.
-        shape: the shape, where `given` is an element type: a sequence of numbers, names and None.
+        shape: the shape, where `type_argument` is an element type: a sequence of numbers, names
+            and None.
 
     Returns:
         The type; None where nothing is given.
@@ -46,7 +47,7 @@ def read_type(name: str, given: Any, shape: Any = None) -> OnnxType | None:
         >>> str(read_type("x", "float32", ("N", 3))), str(read_type("x", 7))
         ('FLOAT[N, 3]', 'INT64')
     """
-    kind = _read(name, given)
+    kind = _read(name, type_argument)
     if shape is None:
         return kind
     if isinstance(kind, TensorType) or kind is None:
@@ -54,40 +55,40 @@ def read_type(name: str, given: Any, shape: Any = None) -> OnnxType | None:
         if kind is not None and kind.shape is not None and kind.shape != dims:
             _bad(name, f"{kind} with the shape {shape}")
         return TensorType(None if kind is None else kind.dtype, dims)
-    _bad(name, given)
+    _bad(name, type_argument)
 
 
-def _read(name: str, given: Any) -> OnnxType | None:
-    if given is None or isinstance(given, _KINDS):
-        return given
-    if isinstance(given, TensorMeta):
-        return given.onnx_type
-    if isinstance(given, DType):
-        return TensorType(given)
-    if isinstance(given, onnx.ValueInfoProto):
-        given = given.type
-    if isinstance(given, onnx.TypeProto):
-        return from_type_proto(given)
-    if isinstance(given, int) and not isinstance(given, bool):
+def _read(name: str, type_argument: Any) -> OnnxType | None:
+    if type_argument is None or isinstance(type_argument, _KINDS):
+        return type_argument
+    if isinstance(type_argument, TensorMeta):
+        return type_argument.onnx_type
+    if isinstance(type_argument, DType):
+        return TensorType(type_argument)
+    if isinstance(type_argument, onnx.ValueInfoProto):
+        type_argument = type_argument.type
+    if isinstance(type_argument, onnx.TypeProto):
+        return from_type_proto(type_argument)
+    if isinstance(type_argument, int) and not isinstance(type_argument, bool):
         try:
-            return TensorType(DType(int(given)))
+            return TensorType(DType(int(type_argument)))
         except ValueError:
-            _bad(name, given)
-    if isinstance(given, str) and given in DType.__members__:
-        return TensorType(DType[given])
+            _bad(name, type_argument)
+    if isinstance(type_argument, str) and type_argument in DType.__members__:
+        return TensorType(DType[type_argument])
     try:
-        return TensorType(DType.from_numpy(given))
+        return TensorType(DType.from_numpy(type_argument))
     except (OnnxwrightError, TypeError):
         pass
     try:
-        spec = parse_annotation(given)
+        spec = parse_annotation(type_argument)
     except (OnnxwrightError, TypeError):
-        _bad(name, given)
+        _bad(name, type_argument)
     if isinstance(spec, ValueSpec) and len(spec.types) == 1:
         return spec.types[0]
-    _bad(name, given)
+    _bad(name, type_argument)
 
 
-def _bad(name: str, given: Any) -> NoReturn:
-    shown = describe(given).replace("{", "(").replace("}", ")")
+def _bad(name: str, argument: Any) -> NoReturn:
+    shown = describe(argument).replace("{", "(").replace("}", ")")
     fail(BadTypeArgument(value=shown, name=name))

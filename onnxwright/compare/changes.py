@@ -67,8 +67,8 @@ class Diff:
         >>> import onnxwright as ow
         >>> from onnx import parser
         >>> text = "g (float[2] x) => (float[2] y) { a = %s(x) y = Neg(a) }"
-        >>> found = ow.diff(parser.parse_graph(text % "Relu"), parser.parse_graph(text % "Abs"))
-        >>> bool(found), [(c.kind, c.what, c.name) for c in found.changes]
+        >>> diff = ow.diff(parser.parse_graph(text % "Relu"), parser.parse_graph(text % "Abs"))
+        >>> bool(diff), [(c.kind, c.what, c.name) for c in diff.changes]
         (True, [('removed', 'node', 'Relu'), ('added', 'node', 'Abs'), ('rewired', 'node', 'Neg')])
     """
 

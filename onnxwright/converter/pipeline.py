@@ -182,10 +182,10 @@ _Chains = list[Union[hir.Name, hir.Attribute]]
 
 def _chains(block: hir.Block, local: frozenset[str]) -> _Chains:
     """Every name, and every dotted name, that a body takes from around it."""
-    found: _Chains = []
+    chains: _Chains = []
     for statement in block:
-        _add_chains(statement, local, found)
-    return found
+        _add_chains(statement, local, chains)
+    return chains
 
 
 def _add_chains(node: Any, local: frozenset[str], chains: _Chains) -> None:

@@ -101,22 +101,22 @@ def to_script(
         fail(messages.NoWeightsFile(value=repr(weights), advice=advice))
     if weights == "inline":
         _check_size(proto)
-    found = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
+    npz_name = "weights.npz" if npz is None else npz.name if output is None else _seen(npz, output)
     beside = "" if output is None else _seen(folder, output)
-    options = Options(weights, limit, found, folder, "" if beside == "." else beside)
+    options = Options(weights, limit, npz_name, folder, "" if beside == "." else beside)
     sugar = Sugar(operators, limit)
     if operators and isinstance(proto, onnx.ModelProto):
         with collector_paused():
             sugar.types = element_types(proto)
     trial = search(proto, options, name, sugar) if operators else None
-    made, module = _text(proto, options, name, sugar, trial)
+    source, module = _text(proto, options, name, sugar, trial)
     if npz is not None and module.arrays:
         with Save(npz) as save:
             save.commit(lambda file: np.savez(file, **module.arrays))
     if explain is not None:
         explain.extend([*sugar.reasons, *module.reasons])
-    remember_text(made)
-    return made
+    remember_text(source)
+    return source
 
 
 def _limit(inline_constants: Any) -> int:
@@ -172,10 +172,10 @@ def _seen(path: Path, output: str | Path) -> str:
     """The way to a file or folder from the folder of the written Python."""
     try:
         # NOTE: `Path.resolve` raises RuntimeError for a link that leads to itself.
-        made = os.path.relpath(os.path.realpath(path), Path(os.path.realpath(output)).parent)
+        relative = os.path.relpath(os.path.realpath(path), Path(os.path.realpath(output)).parent)
     except ValueError:  # another drive
-        made = os.path.realpath(path)
-    return made.replace(os.sep, "/")
+        relative = os.path.realpath(path)
+    return relative.replace(os.sep, "/")
 
 
 def _load(model: Any) -> tuple[onnx.ModelProto | onnx.FunctionProto, Path]:

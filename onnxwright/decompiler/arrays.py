@@ -49,8 +49,8 @@ def array_expression(array: Array, uses: set[str]) -> Expr:
         return call("np.array", _nested(array.shape, map(_string, array.ravel())), kind)
     texts = _texts(array) if array.size <= AS_NUMBERS else []
     if not texts or not _survives(array, texts):
-        made = call("np.frombuffer", data(np.ascontiguousarray(array).tobytes()), kind)
-        return Group(flatten(made) + ".reshape(", (_shape(array.shape),), ")")
+        buffer = call("np.frombuffer", data(np.ascontiguousarray(array).tobytes()), kind)
+        return Group(flatten(buffer) + ".reshape(", (_shape(array.shape),), ")")
     return call("np.array", _nested(array.shape, iter(texts)), kind)
 
 
@@ -60,10 +60,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 def dtype_expression(dtype: np.dtype[Any], uses: set[str]) -> str:
     """A numpy element type as Python."""
-    made = _dtype_expression(dtype)
-    if made.startswith("ml_dtypes."):
+    expression = _dtype_expression(dtype)
+    if expression.startswith("ml_dtypes."):
         uses.add("ml_dtypes")
-    return made
+    return expression
 
 
 @lru_cache(maxsize=256)
@@ -131,10 +131,10 @@ def _survives(array: Array, texts: list[str]) -> bool:
     """Whether the written numbers give the same bits (a NaN may hold more than its name says)."""
     read = float if array.dtype.kind == "f" and np.isfinite(array).all() else _read
     try:
-        made = np.array([read(t) for t in texts], array.dtype)
+        reread = np.array([read(t) for t in texts], array.dtype)
     except (OverflowError, TypeError, ValueError):
         return False
-    return made.tobytes() == np.ascontiguousarray(array).tobytes()
+    return reread.tobytes() == np.ascontiguousarray(array).tobytes()
 
 
 # -- types ----------------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ def type_expression(proto: onnx.TypeProto, uses: set[str]) -> str | None:
         uses: names to import from onnxwright are added to it.
     """
     # Few of the types of a model differ.
-    made, needed = _annotation(proto.SerializeToString(deterministic=True))
+    annotation, needed = _annotation(proto.SerializeToString(deterministic=True))
     uses.update(needed)
-    return made
+    return annotation
 
 
 @lru_cache(maxsize=4096)
@@ -161,10 +161,10 @@ def _annotation(serialized: bytes) -> tuple[str | None, frozenset[str]]:
     if kind is None or not same_type(type_proto(kind), proto):
         return None, frozenset()
     if isinstance(kind, OptionalType):
-        made = _wrapped("Optional", kind.elem, uses)
+        annotation = _wrapped("Optional", kind.elem, uses)
     else:
-        made = _expression(kind, uses)
-    return made, frozenset(uses)
+        annotation = _expression(kind, uses)
+    return annotation, frozenset(uses)
 
 
 def _expression(kind: OnnxType | None, uses: set[str]) -> str | None:
@@ -198,10 +198,10 @@ def _tensor(kind: TensorType, uses: set[str]) -> str | None:
     dims = ", ".join("None" if d is None else text(d) if isinstance(d, str) else str(d)
                      for d in kind.shape)  # fmt: skip
     try:
-        made = annotation[kind.shape if len(kind.shape) != 1 else kind.shape[0]]
+        spec = annotation[kind.shape if len(kind.shape) != 1 else kind.shape[0]]
     except (OnnxwrightError, TypeError, ValueError):
         return None
-    if made.onnx_type != kind:
+    if spec.onnx_type != kind:
         return None
     uses.add(base)
     return f"{base}[{dims or '()'}]"

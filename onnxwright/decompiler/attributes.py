@@ -78,9 +78,9 @@ def tensor_array(tensor: onnx.TensorProto, folder: str = "") -> Any:
     """The array of a tensor; strings as text, or as bytes where they are not text."""
     if tensor.data_type == onnx.TensorProto.STRING:
         items = [_decoded(s) for s in tensor.string_data]
-        made = np.empty(len(items), object)
-        made[:] = items
-        return made.reshape(tuple(tensor.dims))
+        array = np.empty(len(items), object)
+        array[:] = items
+        return array.reshape(tuple(tensor.dims))
     return numpy_helper.to_array(tensor, folder)
 
 

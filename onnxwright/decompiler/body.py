@@ -44,8 +44,8 @@ class Body(Writer, ABC):
         """The statements of the outermost body, its `return` among them."""
         for value in self.graph.outputs:
             if value not in self.places.python and value not in self.kept:
-                made = value.producer
-                if value.graph is not None and not (made and self.nameless(made, value)):
+                producer = value.producer
+                if value.graph is not None and not (producer and self.nameless(producer, value)):
                     self.kept[value] = self.names.take(value.name)
         self.facts.shared, self.facts.copies = self.plan.shared, self.plan.copies
         lines = self.returning(self.graph)
@@ -76,7 +76,7 @@ class Body(Writer, ABC):
     def copy(self, value: ProtoValue) -> None:
         """Note a copy that is made where a graph ends."""
         assert value.producer is not None
-        self.places.made(value.producer)
+        self.places.add(value.producer)
         self.node_facts(value.producer)
         self.facts.value(value, value.info, typed=self.typed(value))
 
@@ -104,10 +104,10 @@ class Body(Writer, ABC):
     def loop(self, node: ProtoNode, written: Written) -> None:
         """A Loop as `for` or `while`."""
 
-    def expression(self, node: ProtoNode, made: ProtoValue, written: Written) -> None:
+    def expression(self, node: ProtoNode, output: ProtoValue, written: Written) -> None:
         """A node of one result."""
         # NOTE: names of the model are not looked at: the same text is to come of the next one.
-        waits = self.waits(node, made)
+        waits = self.waits(node, output)
         space = min(self.width, _LONGEST) - (_LINE if waits else _LINE + 8)
         tried: list[Piece] = []
 
@@ -119,28 +119,28 @@ class Body(Writer, ABC):
         values = [w for w in node.inputs if w is not None]
         merged = self.merged(values, written, fits)
         piece = tried[0] if merged else self.piece(node, merged)
-        self.made(node)
+        self.add(node)
         if waits:
-            written.pending.append((made, piece))
+            written.pending.append((output, piece))
         else:
             self.flush(written)
-            self.assign(made, piece, written)
-        self.facts.value(made, made.info, typed=self.typed(made))
+            self.assign(output, piece, written)
+        self.facts.value(output, output.info, typed=self.typed(output))
 
-    def waits(self, node: ProtoNode, made: ProtoValue) -> bool:
+    def waits(self, node: ProtoNode, output: ProtoValue) -> bool:
         """Whether a value may be written inside the expression that reads it."""
-        if not self.module.sugar.on or made in self.kept or made in self.places.python:
+        if not self.module.sugar.on or output in self.kept or output in self.places.python:
             return False
         key = node.key
         if key == ("", "Constant", "") or len(node.proto.attribute) > 3:
             return False
-        if made.is_output:
-            whole = self.plan.returns.get(made, False)
-            return whole and not made.uses and self.nameless(node, made)
-        if len(made.uses) != 1:
+        if output.is_output:
+            whole = self.plan.returns.get(output, False)
+            return whole and not output.uses and self.nameless(node, output)
+        if len(output.uses) != 1:
             return False
-        user, place = made.uses[0]
-        if user.graph is not made.graph or not self.nameless(node, made):
+        user, place = output.uses[0]
+        if user.graph is not output.graph or not self.nameless(node, output):
             return False
         if user in self.plan.loops:
             return place == 0
@@ -148,12 +148,12 @@ class Body(Writer, ABC):
             return place == 0
         return not user.subgraphs and self.module.sugar.allows(self.plan.number.get(user, 0))
 
-    def nameless(self, node: ProtoNode, made: ProtoValue) -> bool:
+    def nameless(self, node: ProtoNode, value: ProtoValue) -> bool:
         """Whether a value's name says nothing."""
-        top = made.is_output and made.graph is self.graph
-        if top and _is_usual_output(made.name, len(self.graph.outputs)):
+        top = value.is_output and value.graph is self.graph
+        if top and _is_usual_output(value.name, len(self.graph.outputs)):
             return True
-        return machine_made(made.name, node.proto.op_type)
+        return machine_made(value.name, node.proto.op_type)
 
     def merged(
         self, values: list[ProtoValue], written: Written, fits: object
@@ -163,16 +163,16 @@ class Body(Writer, ABC):
         Nodes stay in order: only the newest expressions may be inlined, and in their own order.
         """
         waiting = [w for w, _ in written.pending]
-        wanted = [w for w in dict.fromkeys(values) if w in waiting]
-        count = len(wanted)
-        while count and waiting[-count:] != wanted[-count:]:
+        candidates = [w for w in dict.fromkeys(values) if w in waiting]
+        count = len(candidates)
+        while count and waiting[-count:] != candidates[-count:]:
             count -= 1
         top = written.pending[len(waiting) - count :] if count else []
         pieces = dict(top)
         if pieces and not fits(pieces):  # type: ignore[operator]
             pieces = {}
-        if len(pieces) < len(wanted):
-            last = max(n for n, w in enumerate(waiting) if w in wanted and w not in pieces)
+        if len(pieces) < len(candidates):
+            last = max(n for n, w in enumerate(waiting) if w in candidates and w not in pieces)
             self.flush(written, last + 1)
         if pieces:
             del written.pending[len(written.pending) - len(pieces) :]
@@ -180,9 +180,9 @@ class Body(Writer, ABC):
 
     def flush(self, written: Written, count: int | None = None) -> None:
         """Give names to waiting expressions, oldest first."""
-        found = written.pending[:count]
+        flushed = written.pending[:count]
         del written.pending[:count]
-        for value, piece in found:
+        for value, piece in flushed:
             self.assign(value, piece, written)
 
     def assign(self, value: ProtoValue, piece: Piece, written: Written) -> None:
@@ -203,7 +203,7 @@ class Body(Writer, ABC):
         piece = self.piece(node, merged)
         self.bound.extend(targets)
         written.lines.append(assignment(targets, piece.expr, self.width))
-        self.made(node)
+        self.add(node)
 
     def target(self, node: ProtoNode, value: ProtoValue | None) -> str:
         """The name an output of a node is bound to."""
@@ -240,7 +240,7 @@ class Body(Writer, ABC):
         if lines[1]:
             written.lines += ["else:", *lines[1]]
         self.bound.extend(targets)
-        self.made(node)
+        self.add(node)
 
     def side(self, graph: ProtoGraph, targets: list[str], *, first: bool) -> list[str]:
         """One side of an If; its results are bound to the names of the If's outputs.
@@ -250,13 +250,13 @@ class Body(Writer, ABC):
         results = self.plan.results(graph)
         order, place = self.plan.order[graph], -1
         for target, result in zip(targets, results, strict=True):
-            made = result.producer
-            plain = not result.uses or (made is not None and self.nameless(made, result))
+            producer = result.producer
+            plain = not result.uses or (producer is not None and self.nameless(producer, result))
             if result in self.places.python or not plain or result in self.plan.ends:
                 break
-            if not self.may_bind(graph, result, target) or order.index(made) < place:  # type: ignore[arg-type]
+            if not self.may_bind(graph, result, target) or order.index(producer) < place:  # type: ignore[arg-type]
                 break
-            place = order.index(made)  # type: ignore[arg-type]
+            place = order.index(producer)  # type: ignore[arg-type]
             self.places.hold(result, target)
             self.direct.add(result)
         written = self.block(graph)
@@ -301,14 +301,18 @@ class Body(Writer, ABC):
         left = pairs
         merged = self.merged([w for _, w in left], written, lambda p: not _crossed(left, p))
         self.flush(written)
-        made = [(n, self.argument(w, merged, self.plan.ends.get(w))) for n, w in left]
-        names = {name for name, _ in made}
-        if not merged and len(made) > 1 and any(piece.text in names for _, piece in made):
-            values = ", ".join(piece.text for _, piece in made)
-            written.lines.append(f"{', '.join(n for n, _ in made)} = {values}")
+        assignments = [(n, self.argument(w, merged, self.plan.ends.get(w))) for n, w in left]
+        names = {name for name, _ in assignments}
+        if (
+            not merged
+            and len(assignments) > 1
+            and any(piece.text in names for _, piece in assignments)
+        ):
+            values = ", ".join(piece.text for _, piece in assignments)
+            written.lines.append(f"{', '.join(n for n, _ in assignments)} = {values}")
         else:
-            written.lines += [assignment([n], piece.expr, self.width) for n, piece in made]
-        self.bound.extend(name for name, _ in made)
+            written.lines += [assignment([n], piece.expr, self.width) for n, piece in assignments]
+        self.bound.extend(name for name, _ in assignments)
         return [w for _, w in left if w in self.plan.ends]
 
     # -- nested graphs -----------------------------------------------------------------------------
@@ -337,9 +341,9 @@ class Body(Writer, ABC):
             if value.input_index is None:
                 name = self.name(value)
                 self.facts.value(value, value.info)
-                made = self.module.initializer(value, name)
+                initializer = self.module.initializer(value, name)
                 self.module.is_body_hollow = self.module.options.hollow
-                body.append(assignment([name], made, self.width))
+                body.append(assignment([name], initializer, self.width))
         body += self.returning(graph)
         self.outer_facts(graph)
         self.graph_facts(graph, python)
@@ -352,14 +356,14 @@ class Body(Writer, ABC):
 
 def readers(value: ProtoValue, graph: ProtoGraph) -> list[ProtoNode]:
     """The nodes of a graph that read a value, themselves or in their graphs."""
-    found = []
+    nodes = []
     for user, _ in value.uses:
         node: ProtoNode | None = user
         while node is not None and node.graph is not graph:
             node = node.graph.owner
         if node is not None:
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def _crossed(left: list[tuple[str, ProtoValue]], pieces: dict[ProtoValue, Piece]) -> bool:
@@ -417,9 +421,9 @@ def returned(result: list[str], width: int) -> str:
 
 def indented(lines: Iterable[str]) -> list[str]:
     """Lines one level deeper, with one empty line at most between two, none at the start."""
-    made: list[str] = []
+    deeper: list[str] = []
     for line in lines:
         for part in line.split("\n"):
-            if part or (made and made[-1]):
-                made.append(f"    {part}" if part else part)
-    return made
+            if part or (deeper and deeper[-1]):
+                deeper.append(f"    {part}" if part else part)
+    return deeper

@@ -88,52 +88,52 @@ class Facts:
     def expression(self) -> Expr:
         """`Details(...)` with what there is to say."""
         self.uses.add("Details")
-        given: dict[str, Expr] = {}
+        keywords: dict[str, Expr] = {}
         if self.name is not None:
-            given["name"] = text(self.name)
+            keywords["name"] = text(self.name)
         if self.doc_string is not None:
-            given["doc_string"] = long_text(self.doc_string)
+            keywords["doc_string"] = long_text(self.doc_string)
         if self.metadata:
-            given["metadata"] = mapping((k, long_text(v)) for k, v in self.metadata.items())
+            keywords["metadata"] = mapping((k, long_text(v)) for k, v in self.metadata.items())
         if self.opset_imports is not None:
             pairs = self.opset_imports.items()
-            given["opset_imports"] = mapping((domain, str(version)) for domain, version in pairs)
+            keywords["opset_imports"] = mapping((domain, str(version)) for domain, version in pairs)
         if self.shared:
-            given["shared"] = "True"
+            keywords["shared"] = "True"
         if self.copies:
-            given["copies"] = "True"
+            keywords["copies"] = "True"
         if any(self.loops):
-            given["loops"] = listed(map(_form, self.loops))
-        self._tables(given)
+            keywords["loops"] = listed(map(_form, self.loops))
+        self._tables(keywords)
         origins = self.places.origins()
         if origins:
-            given["origins"] = listed(
+            keywords["origins"] = listed(
                 Group("(", (text(file), words(entries)), ")") for file, entries in origins
             )
         if self.absent:
-            given["absent"] = listed(map(text, self.absent))
+            keywords["absent"] = listed(map(text, self.absent))
         if self.initializers:
-            given["initializers"] = listed(self.initializers)
+            keywords["initializers"] = listed(self.initializers)
         if self.extra:
-            given["extra"] = data(self.extra)
-        return call("Details", **given)
+            keywords["extra"] = data(self.extra)
+        return call("Details", **keywords)
 
-    def _tables(self, given: dict[str, Expr]) -> None:
+    def _tables(self, keywords: dict[str, Expr]) -> None:
         key = self.places.key
 
         def sort(table: dict[Key, Any]) -> list[tuple[Key, Any]]:
             return sorted(table.items(), key=lambda pair: self.places.rank(pair[0]))
 
         if self.names:
-            given["names"] = mapping((key(x), text(name)) for x, name in sort(self.names))
+            keywords["names"] = mapping((key(x), text(name)) for x, name in sort(self.names))
         if self.node_names and self.places.numbered():
-            given["numbered"] = "True"
+            keywords["numbered"] = "True"
         elif self.node_names:
-            given["node_names"] = mapping((key(x), text(n)) for x, n in sort(self.node_names))
+            keywords["node_names"] = mapping((key(x), text(n)) for x, n in sort(self.node_names))
         for name in ("types", "values", "nodes", "graphs"):
             table: dict[Key, Expr] = getattr(self, name)
             if table:
-                given[name] = mapping((key(x), made) for x, made in sort(table))
+                keywords[name] = mapping((key(x), expr) for x, expr in sort(table))
 
 
 def _form(form: dict[str, Any]) -> Expr:

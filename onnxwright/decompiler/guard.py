@@ -70,13 +70,13 @@ class Contents:
     """What can be checked only when all pieces of a written text are known.
 
     Attributes:
-        known: names that it binds.
+        bound: names that it binds.
         opsets: those of them that are opsets.
         read: names that it reads, with the line where each is read first.
         calls: names of which it calls methods, with the first call.
     """
 
-    known: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
     opsets: set[str] = field(default_factory=set)
     read: dict[str, int] = field(default_factory=dict)
     calls: dict[str, ast.Call] = field(default_factory=dict)
@@ -173,7 +173,7 @@ def contents_of(tree: ast.Module) -> Contents:
     Raises:
         UnsafeTextError: it holds a syntax node that generated Python never has.
     """
-    found = Contents()
+    contents = Contents()
     stack: list[ast.AST | None] = [tree]
     while stack:
         node = stack.pop()
@@ -184,14 +184,14 @@ def contents_of(tree: ast.Module) -> Contents:
             raise UnsafeTextError(f"line {getattr(node, 'lineno', 0)}: {kind.__name__}")
         check = _CHECKS.get(kind)
         if check is not None:
-            check(node, found)
+            check(node, contents)
         for name in _FIELDS[kind]:
             value = getattr(node, name)
             if type(value) is list:
                 stack += value
             elif value is not None:
                 stack.append(value)
-    return found
+    return contents
 
 
 def parse_head(head: str) -> ast.Module:
@@ -209,8 +209,8 @@ def parse_head(head: str) -> ast.Module:
     return ast.parse(_NUMBERS.sub(_short_list, head))
 
 
-def _short_list(found: re.Match[str]) -> str:
-    return "[0" + "\n" * found[0].count("\n") + "]"
+def _short_list(match: re.Match[str]) -> str:
+    return "[0" + "\n" * match[0].count("\n") + "]"
 
 
 def check_names(*pieces: Contents) -> None:
@@ -222,11 +222,11 @@ def check_names(*pieces: Contents) -> None:
     Raises:
         UnsafeTextError: a name that none of them binds, or a call of a non-operator.
     """
-    known = _BUILTINS.union(*(p.known for p in pieces))
+    bound = _BUILTINS.union(*(p.bound for p in pieces))
     opsets: set[str] = set().union(*(p.opsets for p in pieces))
     for piece in pieces:
         for name, line in piece.read.items():
-            if name not in known:
+            if name not in bound:
                 raise UnsafeTextError(f"line {line}: the name {name}")
         for name, call in piece.calls.items():
             if name not in opsets:
@@ -244,32 +244,32 @@ def _import_from(node: ast.ImportFrom, _found: Contents) -> None:
         raise UnsafeTextError(f"line {node.lineno}: an import from {node.module}")
 
 
-def _alias(node: ast.alias, found: Contents) -> None:
+def _alias(node: ast.alias, contents: Contents) -> None:
     name = node.asname or node.name
-    found.known.add(name)
+    contents.bound.add(name)
     if node.name.startswith("opset"):
-        found.opsets.add(name)
+        contents.opsets.add(name)
 
 
-def _function(node: ast.FunctionDef, found: Contents) -> None:
-    found.known.add(node.name)
+def _function(node: ast.FunctionDef, contents: Contents) -> None:
+    contents.bound.add(node.name)
 
 
-def _parameter(node: ast.arg, found: Contents) -> None:
-    found.known.add(node.arg)
+def _parameter(node: ast.arg, contents: Contents) -> None:
+    contents.bound.add(node.arg)
 
 
-def _name(node: ast.Name, found: Contents) -> None:
+def _name(node: ast.Name, contents: Contents) -> None:
     if isinstance(node.ctx, ast.Store):
-        found.known.add(node.id)
+        contents.bound.add(node.id)
     else:
-        found.read.setdefault(node.id, node.lineno)
+        contents.read.setdefault(node.id, node.lineno)
 
 
-def _assign(node: ast.Assign, found: Contents) -> None:
-    made = node.value.func if isinstance(node.value, ast.Call) else None
-    if isinstance(made, ast.Name) and made.id == "Opset":
-        found.opsets.update(t.id for t in node.targets if isinstance(t, ast.Name))
+def _assign(node: ast.Assign, contents: Contents) -> None:
+    callee = node.value.func if isinstance(node.value, ast.Call) else None
+    if isinstance(callee, ast.Name) and callee.id == "Opset":
+        contents.opsets.update(t.id for t in node.targets if isinstance(t, ast.Name))
 
 
 def _attribute(node: ast.Attribute, _found: Contents) -> None:
@@ -277,13 +277,13 @@ def _attribute(node: ast.Attribute, _found: Contents) -> None:
         raise UnsafeTextError(f"line {node.lineno}: the attribute {node.attr}")
 
 
-def _call(node: ast.Call, found: Contents) -> None:
+def _call(node: ast.Call, contents: Contents) -> None:
     function = node.func
     if isinstance(function, ast.Attribute):
         if function.attr not in _METHODS:
             if not isinstance(function.value, ast.Name):
                 _refuse_call(node)
-            found.calls.setdefault(function.value.id, node)
+            contents.calls.setdefault(function.value.id, node)
     elif isinstance(function, ast.Call):
         inner = function.func
         if not (isinstance(inner, ast.Name) and inner.id == "Op"):

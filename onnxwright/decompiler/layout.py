@@ -68,10 +68,10 @@ def mapping(pairs: Iterable[tuple[str, Expr]]) -> Group:
 
 def text(value: str) -> str:
     """A string as a literal of ASCII characters only, in double quotes where that reads better."""
-    made = ascii(value)
-    if made.startswith("'") and '"' not in made:
-        return f'"{made[1:-1]}"'
-    return made
+    literal = ascii(value)
+    if literal.startswith("'") and '"' not in literal:
+        return f'"{literal[1:-1]}"'
+    return literal
 
 
 def words(value: str) -> Expr:
@@ -126,9 +126,9 @@ def short_float(value: Any) -> str:
     return with_point(str(value) if own else repr(float(value)))
 
 
-def with_point(made: str) -> str:
+def with_point(literal: str) -> str:
     """The text of a float, with a decimal point: `1e-05` is `1.0e-05`."""
-    mantissa, mark, exponent = made.partition("e")
+    mantissa, mark, exponent = literal.partition("e")
     if "." not in mantissa and "n" not in mantissa:
         mantissa += ".0"
     return mantissa + mark + exponent

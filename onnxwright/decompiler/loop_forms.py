@@ -200,10 +200,19 @@ def _again(body: ProtoGraph, sugar: Sugar) -> str:
     value, flag = body.outputs[0], body.inputs[1]
     if value is flag:
         return "same"
-    made = value.producer
-    if made is None or made.graph is not body or value.uses or body.outputs.count(value) > 1:
+    producer = value.producer
+    if (
+        producer is None
+        or producer.graph is not body
+        or value.uses
+        or body.outputs.count(value) > 1
+    ):
         return ""
-    if made.key == ("", "Identity", "") and made.inputs == [flag] and not made.proto.attribute:
+    if (
+        producer.key == ("", "Identity", "")
+        and producer.inputs == [flag]
+        and not producer.proto.attribute
+    ):
         return "identity"
     return "true" if _is_true(sugar.constant(value)) else ""
 
@@ -216,5 +225,10 @@ def _reads_flag(body: ProtoGraph, again: str) -> bool:
     return users != passed or body.outputs.count(flag) > (again == "same")
 
 
-def _is_true(made: Any) -> bool:
-    return made is not None and made[0].dtype == np.bool_ and made[0].ndim == 0 and bool(made[0])
+def _is_true(constant: Any) -> bool:
+    return (
+        constant is not None
+        and constant[0].dtype == np.bool_
+        and constant[0].ndim == 0
+        and bool(constant[0])
+    )

@@ -27,8 +27,8 @@ class _Variable:
 class LoopBody(Body):
     """Writes one function, loops included."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.starting: list[ProtoValue] = []  # constants that a loop makes to start with
 
     def loop(self, node: ProtoNode, written: Written) -> None:
@@ -54,7 +54,7 @@ class LoopBody(Body):
             self._hold(result, variable.name)
         self.graph_facts(form.body, "body")
         written.lines += lines
-        self.made(node)
+        self.add(node)
 
     # -- around the loop ---------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class LoopBody(Body):
         for value in copies:
             self.copy(value)
         for node in form.inner_tests:
-            self.made(node)
+            self.add(node)
             self.results_facts(node)
         self.outer_facts(body)
         self.width += 4
@@ -175,18 +175,18 @@ class LoopBody(Body):
 
     def _stop(self, test: ProtoValue, piece: Piece) -> str:
         """The test that ends a loop: that its condition is not true."""
-        made = test.producer
-        if piece.text and made is not None and self.plan.symbols.get(made) == "~":
+        producer = test.producer
+        if piece.text and producer is not None and self.plan.symbols.get(producer) == "~":
             text = piece.text[1:]
             return text[1:-1] if text.startswith("(") else text
         return f"not {(piece if piece.text else Piece(self.name(test))).inside(UNARY)}"
 
     def _condition_node(self, form: LoopForm) -> None:
         """The node that the statement makes for its condition."""
-        made = form.body.outputs[0].producer
-        assert made is not None
-        self.made(made)
-        self.results_facts(made)
+        producer = form.body.outputs[0].producer
+        assert producer is not None
+        self.add(producer)
+        self.results_facts(producer)
 
     def results_facts(self, node: ProtoNode) -> None:
         """Note what is said of the results of a node that no statement is written for."""
@@ -200,14 +200,14 @@ class LoopBody(Body):
             if not form.tests:
                 assert condition is not None
                 return [f"while {condition.name}:"]
-            made: dict[ProtoValue, Piece] = {}
+            pieces: dict[ProtoValue, Piece] = {}
             for node in form.tests:
                 (value,) = (w for w in node.outputs if w is not None)
-                made[value] = self.piece(node, made)
-                self.made(node)
+                pieces[value] = self.piece(node, pieces)
+                self.add(node)
                 self.results_facts(node)
                 self.written.add(node)
-            return [f"while {list(made.values())[-1].text}:"]
+            return [f"while {list(pieces.values())[-1].text}:"]
         number = form.body.inputs[0]
         read = bool(number.uses) or number in form.body.outputs
         if not read:

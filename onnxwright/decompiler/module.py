@@ -68,16 +68,16 @@ def write_model(
     if model.graph.name != python:
         facts.name = model.graph.name
     facts.opset_imports = {e.domain: e.version for e in model.opset_import}
-    given: dict[str, Expr] = {}
+    keywords: dict[str, Expr] = {}
     if blocks:
         pairs = [join(f"{held}: ", its.expression()) for (held, _), its in
                  zip(bodies, (b[1] for b in blocks), strict=True)]  # fmt: skip
-        given["functions"] = Group("{", tuple(pairs), "}")
-    given |= _model_facts(model)
-    given["details"] = facts.expression()
-    made = render(call(f"{python}.to_model_proto", **given), 11, 4)
+        keywords["functions"] = Group("{", tuple(pairs), "}")
+    keywords |= _model_facts(model)
+    keywords["details"] = facts.expression()
+    rendered = render(call(f"{python}.to_model_proto", **keywords), 11, 4)
     blocks_text = [block for block, _ in blocks]
-    ending = ["def make_model():", f'    """The model."""\n    return {made}']
+    ending = ["def make_model():", f'    """The model."""\n    return {rendered}']
     count = len(model.graph.node)
     size = f"{count} node{'' if count == 1 else 's'}"
     title = f"An ONNX model with {size}; `make_model()` gives it back."
@@ -92,34 +92,34 @@ def write_function(
     module = Module(options, sugar=sugar or Sugar(on=False))
     held = _declare(module, function, name), _scope(module, function)
     block, facts = _function(module, function, held)
-    made = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
-    ending = ["def make_function():", f'    """The function."""\n    return {made}']
+    rendered = render(call(f"{held[0]}.to_function_proto", details=facts.expression()), 11, 4)
+    ending = ["def make_function():", f'    """The function."""\n    return {rendered}']
     title = "An ONNX function; `make_function()` gives it back."
     module.title, module.blocks = title, [block, ending]
     return module
 
 
 def _model_facts(model: onnx.ModelProto) -> dict[str, Expr]:
-    given: dict[str, Expr] = {
+    keywords: dict[str, Expr] = {
         "ir_version": str(model.ir_version),
         "producer_name": text(model.producer_name),
     }
     for key in ("producer_version", "domain", "doc_string"):
         value = getattr(model, key)
         if value:
-            given[key] = long_text(value)
+            keywords[key] = long_text(value)
     if model.model_version:
-        given["model_version"] = str(model.model_version)
+        keywords["model_version"] = str(model.model_version)
     if model.metadata_props:
         pairs = properties(model.metadata_props).items()
-        given["metadata"] = mapping((k, long_text(v)) for k, v in pairs)
+        keywords["metadata"] = mapping((k, long_text(v)) for k, v in pairs)
     rest = onnx.ModelProto()
     rest.training_info.extend(model.training_info)
     rest.configuration.extend(model.configuration)
     extra = rest.SerializeToString(deterministic=True)
     if extra:
-        given["extra"] = data(extra)
-    return given
+        keywords["extra"] = data(extra)
+    return keywords
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def _declare(module: Module, f: onnx.FunctionProto, name: str | None = None) -> 
 
 
 def _scope(module: Module, f: onnx.FunctionProto) -> Names:
-    """The names in a function, those of its attributes given: calls of it say them as keywords."""
+    """The names in a function, those of its attributes taken: calls of it say them as keywords."""
     names = Names(module.names)
-    given = dict.fromkeys([*f.attribute, *(p.name for p in f.attribute_proto)])
+    parameters = dict.fromkeys([*f.attribute, *(p.name for p in f.attribute_proto)])
     key = (normal_domain(f.domain), f.name, f.overload)
-    module.attributes[key] = {one: names.take(one, "attribute") for one in given}
+    module.attributes[key] = {one: names.take(one, "attribute") for one in parameters}
     return names
 
 
@@ -149,14 +149,14 @@ def _function(
     opsets = {normal_domain(e.domain): e.version for e in f.opset_import}
     graph = link_graph(f)
     kinds = _attribute_kinds(graph)
-    given = {p.name: p for p in f.attribute_proto}
+    defaults = {p.name: p for p in f.attribute_proto}
     attributes = module.attributes[normal_domain(f.domain), f.name, f.overload]
     body = LoopBody(graph, module, opsets, attributes, own_names)
-    body.attribute_kinds = {**kinds, **{p.name: attribute_kind(p) for p in given.values()}}
+    body.attribute_kinds = {**kinds, **{p.name: attribute_kind(p) for p in defaults.values()}}
     params = [body.input_name(w) for w in graph.inputs]
     rest = onnx.FunctionProto()
     keywords = [
-        _parameter(module, name, python_name, kinds, given.get(name), rest)
+        _parameter(module, name, python_name, kinds, defaults.get(name), rest)
         for name, python_name in attributes.items()
     ]
     for name, renamed in attributes.items():
@@ -227,12 +227,12 @@ def _parameter(
 
 def _attribute_kinds(graph: ProtoGraph) -> dict[str, int]:
     """The kind of each attribute parameter, by how it is used."""
-    found: dict[str, int] = {}
+    kinds: dict[str, int] = {}
     for node in graph.all_nodes():
         for attr in node.proto.attribute:
             if attr.ref_attr_name and attr.type:
-                found.setdefault(attr.ref_attr_name, attr.type)
-    return found
+                kinds.setdefault(attr.ref_attr_name, attr.type)
+    return kinds
 
 
 # -- the main graph --------------------------------------------------------------------------------
@@ -287,14 +287,14 @@ def _main(
 
 def _read_in_order(graph: ProtoGraph, plan: Plan) -> dict[ProtoValue, None]:
     """The values that nodes read, in the order in which calls are compiled."""
-    found: dict[ProtoValue, None] = {}
+    values: dict[ProtoValue, None] = {}
     for node in plan.order[graph]:
-        found.update(dict.fromkeys(w for w in node.inputs if w is not None))
+        values.update(dict.fromkeys(w for w in node.inputs if w is not None))
         for graphs in node.subgraphs.values():
             for inner in graphs:
-                found.update(_read_in_order(inner, plan))
-    found.update(dict.fromkeys(graph.outputs))
-    return found
+                values.update(_read_in_order(inner, plan))
+    values.update(dict.fromkeys(graph.outputs))
+    return values
 
 
 def _input(module: Module, body: Body, w: ProtoValue, python: str) -> str:

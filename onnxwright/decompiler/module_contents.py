@@ -112,8 +112,8 @@ class Module:
 
     def function_name(self, key: Key) -> str | None:
         """The Python name of a function of the model."""
-        found = self.functions.get(key)
-        return found[0] if found is not None else None
+        entry = self.functions.get(key)
+        return entry[0] if entry is not None else None
 
     def output_count(self, key: Key) -> int:
         """How many outputs a function of the model has."""
@@ -125,8 +125,8 @@ class Module:
         version = opsets.get(domain, 1)
         if not _exists(domain, version):
             return None
-        found = registry.signature(domain, name, version)
-        return None if found is None or found.deprecated else found
+        signature = registry.signature(domain, name, version)
+        return None if signature is None or signature.deprecated else signature
 
     def operator(self, key: Key, opsets: dict[str, int]) -> str:
         """The expression of an operator: `op.Add`."""
@@ -140,14 +140,14 @@ class Module:
 
     def opset(self, domain: str, version: int) -> str:
         """The name of an opset in the module."""
-        found = self._opsets.get((domain, version))
-        if found is None:
-            found = self._opsets[domain, version] = self._new_opset(domain, version)
-        return found
+        name = self._opsets.get((domain, version))
+        if name is None:
+            name = self._opsets[domain, version] = self._new_opset(domain, version)
+        return name
 
     def _new_opset(self, domain: str, version: int) -> str:
-        known = registry.is_known_domain(domain) and version <= registry.newest(domain)
-        if known and repr(Opset(domain, version)).isidentifier():
+        has_schemas = registry.is_known_domain(domain) and version <= registry.newest(domain)
+        if has_schemas and repr(Opset(domain, version)).isidentifier():
             name = repr(Opset(domain, version))
             taken = {alias for alias in self.imports.values() if alias}
             short = {"": "op", "ai.onnx.ml": "ml"}.get(domain)
@@ -175,9 +175,11 @@ class Module:
             return array_expression(value, self.uses)
         weights = self.options.weights
         if callable(weights):
-            given = weights(tensor.name if tensor is not None and tensor.name else hint, value)
-            if given is not None:
-                return given
+            weight_expression = weights(
+                tensor.name if tensor is not None and tensor.name else hint, value
+            )
+            if weight_expression is not None:
+                return weight_expression
         elif weights == "npz" and not few and value.dtype != object:
             return self._stored(value, hint)
         if not inline:
@@ -285,18 +287,18 @@ class Module:
     def _external(self, tensor: onnx.TensorProto) -> Expr:
         entries = {e.key: e.value for e in tensor.external_data}
         self.uses.update(("External", "Path"))
-        given: dict[str, Expr] = {}
+        keywords: dict[str, Expr] = {}
         for key in ("offset", "length"):
             if key in entries:
-                given[key] = number(int(entries[key]))
+                keywords[key] = number(int(entries[key]))
         if "checksum" in entries:
-            given["checksum"] = text(entries["checksum"])
+            keywords["checksum"] = text(entries["checksum"])
         self.uses.add("folder")
         dims = str(tuple(int(d) for d in tensor.dims))
         location = text(entries.get("location", ""))
         kind = DType(tensor.data_type).name
         self.uses.add("DType")
-        return call("External", location, f"DType.{kind}", dims, **given, folder="folder")
+        return call("External", location, f"DType.{kind}", dims, **keywords, folder="folder")
 
 
 # Elements of a weight that is not made when a text is only tried out.

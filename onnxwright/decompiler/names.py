@@ -24,14 +24,14 @@ def identifier(text: str, fallback: str = "v") -> str:
         >>> identifier("/layer.1/conv/Conv_output_0"), identifier("1"), identifier("class")
         ('layer_1_conv_Conv_output_0', 'v1', 'class_')
     """
-    made = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
-    if len(made) > _LONGEST:  # the end of a path says more than its beginning
-        made = made[-_CUT:].partition("_")[2].strip("_") or made[:_CUT]
-    if not made:
-        made = fallback
-    elif made[0].isdigit():
-        made = fallback + made
-    return f"{made}_" if made in _WORDS else made
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    if len(name) > _LONGEST:  # the end of a path says more than its beginning
+        name = name[-_CUT:].partition("_")[2].strip("_") or name[:_CUT]
+    if not name:
+        name = fallback
+    elif name[0].isdigit():
+        name = fallback + name
+    return f"{name}_" if name in _WORDS else name
 
 
 @lru_cache(maxsize=1 << 16)
@@ -71,14 +71,14 @@ def machine_made(name: str, operator: str) -> bool:
     if _OUTPUT.search(name) and ("/" in name or operator.lower() in name.lower()):
         return True
     plain = name.rpartition("::")[2].lower().lstrip("_%#")
-    found = _NUMBERED.fullmatch(plain)
-    base = found.group(1) if found is not None else plain
+    match = _NUMBERED.fullmatch(plain)
+    base = match.group(1) if match is not None else plain
     if plain.isdigit():
         return True
-    if found is not None and base in _TOOLS and len(base) > 1:
+    if match is not None and base in _TOOLS and len(base) > 1:
         return True
-    made = base.replace("_", "")
-    return made == operator.lower().replace("_", "") or base in _TOOL_OPERATORS
+    compact = base.replace("_", "")
+    return compact == operator.lower().replace("_", "") or base in _TOOL_OPERATORS
 
 
 class Names:

@@ -28,8 +28,8 @@ class Places:
         self.attribute: dict[ProtoGraph, str] = {}
         self._numbers: dict[ProtoNode, int] = {}
 
-    def made(self, node: ProtoNode) -> None:
-        """Note that a node is made now."""
+    def add(self, node: ProtoNode) -> None:
+        """Record a node as the next one of its graph."""
         self.order.setdefault(node.graph, []).append(node)
 
     def name(self, value: ProtoValue, python: str) -> None:
@@ -62,9 +62,9 @@ class Places:
         if isinstance(x, ProtoNode):
             return self._unit(x)
         if isinstance(x, ProtoGraph):
-            found = self.functions.get(x)
-            if found is not None or x.owner is None:
-                return found or ""
+            function_name = self.functions.get(x)
+            if function_name is not None or x.owner is None:
+                return function_name or ""
             return f"#{self._numbers[x.owner]}.{self.attribute[x]}"
         return self._wire(x)
 
@@ -120,11 +120,11 @@ class Places:
         runs: list[tuple[str, list[str]]] = []
         waiting: list[str] = []
         for node in self._numbers:
-            found = origin_of(node)
-            if found is None:
+            origin = origin_of(node)
+            if origin is None:
                 (runs[-1][1] if runs else waiting).append("-")
                 continue
-            file, place = found
+            file, place = origin
             if not runs or runs[-1][0] != file:
                 runs.append((file, waiting))
                 waiting = []
@@ -136,10 +136,10 @@ def origin_of(node: ProtoNode) -> tuple[str, str] | None:
     """The file and `line:column` of a node that says where it was written."""
     if not node.proto.metadata_props:
         return None
-    found: Any = [p.value for p in node.proto.metadata_props if p.key == ORIGIN]
-    if len(found) != 1:
+    origins: Any = [p.value for p in node.proto.metadata_props if p.key == ORIGIN]
+    if len(origins) != 1:
         return None
-    file, mark, column = found[0].rpartition(":")
+    file, mark, column = origins[0].rpartition(":")
     file, other, line = file.rpartition(":")
     plain = mark and other and line.isdigit() and column.isdigit()
     if not plain or not (line + column).isascii() or not file:

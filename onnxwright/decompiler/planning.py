@@ -80,24 +80,28 @@ class Plan:
 
     def _copies(self) -> None:
         """Find the Identity nodes that compiling inserts itself; all or none."""
-        found: dict[ProtoValue, ProtoValue] = {}
+        sources: dict[ProtoValue, ProtoValue] = {}
         for graph in self.order:
             final: list[ProtoValue] = []
             for value in graph.outputs:
-                made = value.producer
-                if made is None or value.graph is not graph or value in final:
+                producer = value.producer
+                if producer is None or value.graph is not graph or value in final:
                     return
                 final.append(value)
-                copies = made.key == ("", "Identity", "") and len(made.inputs) == 1
-                source = made.inputs[0] if copies else None
-                if source is None or value.uses or not self.module.sugar.allows(self.number[made]):
+                copies = producer.key == ("", "Identity", "") and len(producer.inputs) == 1
+                source = producer.inputs[0] if copies else None
+                if (
+                    source is None
+                    or value.uses
+                    or not self.module.sugar.allows(self.number[producer])
+                ):
                     continue
                 own = source.graph is graph and source.input_index is None
                 if not own or source in final:
-                    found[value] = source
-        self.sources = found
-        self.copied = bool(found)
-        self.inlined.update(w.producer for w in found if w.producer is not None)
+                    sources[value] = source
+        self.sources = sources
+        self.copied = bool(sources)
+        self.inlined.update(w.producer for w in sources if w.producer is not None)
 
     # -- constants ---------------------------------------------------------------------------------
 
@@ -105,21 +109,21 @@ class Plan:
         """Find the constants that may be numbers: shared ones too, where that comes back so."""
         sugar = self.module.sugar
         sugar.free.clear()
-        found = []
+        constants = []
         for node in self.number:
             value = node.outputs[0] if len(node.outputs) == 1 else None
             if value is None or sugar.constant(value) is None:
                 continue
             if value.is_output:
                 if not value.uses and self.returns.get(value) and self._may_end(value, value):
-                    found.append(value)
+                    constants.append(value)
             elif value.uses and value.uses[0][0].graph is node.graph:
-                found.append(value)
-        self._settle(found)
+                constants.append(value)
+        self._settle(constants)
         if any(len(w.uses) > 1 for w in sugar.free):
             self.shared = not self._repeated()
             if not self.shared:
-                single = [w for w in found if len(w.uses) <= 1]
+                single = [w for w in constants if len(w.uses) <= 1]
                 sugar.free.clear()
                 self._settle(single)
         for value in sugar.free:
@@ -144,8 +148,8 @@ class Plan:
         graph = result.graph
         assert graph is not None
         sugar, owner = self.module.sugar, graph.owner
-        made = sugar.constant(value)
-        if owner is None or made is None or made[0].ndim or sugar.text(value) is None:
+        constant = sugar.constant(value)
+        if owner is None or constant is None or constant[0].ndim or sugar.text(value) is None:
             return False
         if not sugar.allows(self.number[owner]):
             return False
@@ -155,7 +159,7 @@ class Plan:
             others = [self.sources.get(w, w) for w in sides if w is not result]
             return all(sugar.constant(w) is None for w in others)
         if owner.key == ("", "Loop", ""):
-            usual = made[1].name in ("BOOL", "INT64", "FLOAT")
+            usual = constant[1].name in ("BOOL", "INT64", "FLOAT")
             return place > 0 and usual and loop_form(owner, sugar) is not None
         return False
 
@@ -189,9 +193,9 @@ class Plan:
         sugar = self.module.sugar
         seen: dict[Any, list[ProtoGraph]] = {}
         for value in sugar.free:
-            made = sugar.constant(value)
-            assert made is not None
-            array, dtype = made
+            constant = sugar.constant(value)
+            assert constant is not None
+            array, dtype = constant
             assert value.graph is not None
             others = seen.setdefault((dtype, array.shape, array.tobytes()), [])
             if any(_around(s, value.graph) or _around(value.graph, s) for s in others):
@@ -220,19 +224,19 @@ class Plan:
             sugar.used.append(self.number[node])
 
     def _operands(self, node: ProtoNode, signature: Any) -> bool:
-        sugar, found = self.module.sugar, False
+        sugar, uses_sugar = self.module.sugar, False
         for place, value in enumerate(node.inputs):
             if value is None or value not in sugar.free:
                 continue
-            made = sugar.literal(value, node, place, signature)
-            assert made is not None
-            self.literals[node, place] = made
-            found = True
+            literal = sugar.literal(value, node, place, signature)
+            assert literal is not None
+            self.literals[node, place] = literal
+            uses_sugar = True
         symbol = sugar.operator(node) if signature is not None else None
         if symbol is not None:
             self.symbols[node] = symbol
-            found = True
-        return found
+            uses_sugar = True
+        return uses_sugar
 
     def _loops(self) -> None:
         """Find the Loops that may be statements, outer ones first."""
@@ -253,9 +257,9 @@ class Plan:
         self.loops[node] = form
         for place, value in enumerate(node.inputs[:2]):
             if value is not None and value in self.module.sugar.free:
-                made = self.module.sugar.constant(value)
-                assert made is not None
-                self.literals[node, place] = str(made[0].item())
+                constant = self.module.sugar.constant(value)
+                assert constant is not None
+                self.literals[node, place] = str(constant[0].item())
         if (form.again == "true" and self.shared) or not form.first:
             form.again = ""
         result = form.body.outputs[0]

@@ -33,7 +33,7 @@ def rebuild(source: str, file: str | None = None) -> onnx.ModelProto | onnx.Func
         'Relu'
     """
     name = file or _name_of(source)
-    return _made_by(source, name, compile(source, name, "exec"), keep=file is not None)
+    return _execute(source, name, compile(source, name, "exec"), keep=file is not None)
 
 
 def rebuild_pieces(
@@ -53,23 +53,26 @@ def rebuild_pieces(
     """
     source = head + functions
     name = _name_of(source)
-    made = compile_pieces(head, functions, name)
-    with known_module(source, made.tree, made.functions):
-        return _made_by(source, name, made.head, made.functions), made.contents
+    compiled = compile_pieces(head, functions, name)
+    with known_module(source, compiled.tree, compiled.functions):
+        return _execute(source, name, compiled.head, compiled.functions), compiled.contents
 
 
-def _made_by(
+def _execute(
     source: str, name: str, *codes: CodeType, keep: bool = False
 ) -> onnx.ModelProto | onnx.FunctionProto:
-    """What the code of a text makes; its lines are kept for messages where it has a file."""
+    """The model or function that the code of a text builds.
+
+    The lines of the text are kept for messages where it has a file.
+    """
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space: dict[str, Any] = {"__name__": "written_module", "__file__": name}
     for code in codes:
         # exec: of text that `to_script` wrote, which holds nothing but quoted data and op calls.
         exec(code, space)  # noqa: S102
-    made = space.get("make_model") or space["make_function"]
+    factory = space.get("make_model") or space["make_function"]
     try:
-        return made()  # type: ignore[no-any-return]
+        return factory()  # type: ignore[no-any-return]
     finally:
         close = getattr(space.get("weights"), "close", None)
         if close is not None:  # an .npz that the text opens

@@ -123,12 +123,14 @@ class Trial:
         self.head = head_of(self.module)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made, self.checked = rebuild_pieces(self.head, functions_of(self.module))
+            rebuilt, self.checked = rebuild_pieces(self.head, functions_of(self.module))
         strict = Strictness(initializers=False)
-        found = difference(proto, made, strict, linked=self.module.linked)
-        if found is not None:
-            return found.what
-        return None if _constants(proto) == _constants(made) else "the numbers of a constant differ"
+        mismatch = difference(proto, rebuilt, strict, linked=self.module.linked)
+        if mismatch is not None:
+            return mismatch.what
+        return (
+            None if _constants(proto) == _constants(rebuilt) else "the numbers of a constant differ"
+        )
 
 
 # What reading the written text raises where it does not say what the model says.
@@ -137,7 +139,7 @@ _UNREADABLE = (ValueError, TypeError, OSError, RecursionError, SyntaxError, Unsa
 
 def _constants(proto: Proto) -> Counter[bytes]:
     """What all Constant nodes hold; initializers are not looked at, they may be hollow."""
-    found: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     is_function = isinstance(proto, onnx.FunctionProto)
     for node in nodes_of(proto.node) if is_function else nodes_of_model(proto):
         for attr in node.attribute:
@@ -145,7 +147,7 @@ def _constants(proto: Proto) -> Counter[bytes]:
                 if attr.t.data_type == onnx.TensorProto.STRING or attr.t.data_location:
                     continue  # never a number
                 try:
-                    found[tensor_array(attr.t).tobytes()] += 1
+                    counts[tensor_array(attr.t).tobytes()] += 1
                 except (ValueError, TypeError):
                     continue  # not readable: kept as it is
-    return found
+    return counts

@@ -76,21 +76,21 @@ class Sugar:
             return self._unary(name, dtypes[0])
         if len(node.inputs) != 2 or (None not in dtypes and dtypes[0] is not dtypes[1]):
             return None
-        known = dtypes[0] if dtypes[0] is not None else dtypes[1]
+        dtype = dtypes[0] if dtypes[0] is not None else dtypes[1]
         record = facts(name)
         symbol = record.symbol
         if not symbol or name in ("And", "Or", "Xor"):
             fits = True
         elif record.compare is not None:
-            fits = known not in (None, DType.BOOL, DType.STRING)
+            fits = dtype not in (None, DType.BOOL, DType.STRING)
         elif name.startswith("Bitwise"):
-            fits = known is not None and known.is_integer
+            fits = dtype is not None and dtype.is_integer
         elif name == "Div":
-            fits = known is None or known.is_float
+            fits = dtype is None or dtype.is_float
         elif name == "Pow":
-            fits = known is not None and known.is_float
+            fits = dtype is not None and dtype.is_float
         else:
-            fits = known is not DType.BOOL
+            fits = dtype is not DType.BOOL
         return (symbol or None) if fits else None
 
     def _unary(self, name: str, dtype: DType | None) -> str | None:
@@ -109,9 +109,9 @@ class Sugar:
         domain, name, _ = node.key
         if domain or len(node.outputs) != 1 or len(node.inputs) < 2 or node.inputs[0] is None:
             return None
-        made = [self._number(w) for w in node.inputs[1:]]
-        arrays = [m[0] for m in made if m is not None and m[1] is DType.INT64]
-        if len(arrays) < len(made):
+        constants = [self._number(w) for w in node.inputs[1:]]
+        arrays = [m[0] for m in constants if m is not None and m[1] is DType.INT64]
+        if len(arrays) < len(constants):
             return None
         if name == "Slice" and not node.proto.attribute and len(arrays) >= 3:
             return _slices(arrays)
@@ -147,10 +147,10 @@ class Sugar:
         self, value: ProtoValue | None, user: ProtoNode, place: int, signature: Any
     ) -> str | None:
         """A constant as the number or list written where it is used, if possible."""
-        made = self._number(value)
-        if made is None or value is None:
+        constant = self._number(value)
+        if constant is None or value is None:
             return None
-        array, dtype = made
+        array, dtype = constant
         if self.operator(user) is not None:
             other = user.inputs[1 - place] if len(user.inputs) == 2 else None
             if array.ndim or other is None or other is value or self.dtype(other) is not dtype:
@@ -165,19 +165,19 @@ class Sugar:
 
     def loop_input(self, value: ProtoValue, place: int) -> bool:
         """Whether a loop takes a number: as trip count, condition or initial value."""
-        made = self.constant(value)
-        if made is None or made[0].ndim:
+        constant = self.constant(value)
+        if constant is None or constant[0].ndim:
             return False
         if place == 0:
-            return made[1] is DType.INT64
+            return constant[1] is DType.INT64
         if place == 1:
-            return made[1] is DType.BOOL and bool(made[0])
-        return made[1] in (*_DEFAULT, DType.FLOAT) and self.text(value) is not None
+            return constant[1] is DType.BOOL and bool(constant[0])
+        return constant[1] in (*_DEFAULT, DType.FLOAT) and self.text(value) is not None
 
     def text(self, value: ProtoValue) -> str | None:
         """A constant as a number or list."""
-        made = self.constant(value)
-        return None if made is None else _number_text(*made)
+        constant = self.constant(value)
+        return None if constant is None else _number_text(*constant)
 
     def _number(self, value: ProtoValue | None) -> tuple[Any, DType] | None:
         """The array of a constant that may be written as a number."""
@@ -274,13 +274,13 @@ def element_types(model: onnx.ModelProto) -> dict[str, DType]:
     inferred = infer_model(model)
     if inferred is None:
         return {}
-    found: dict[str, set[int]] = {}
+    types: dict[str, set[int]] = {}
     for graph in (inferred.graph, *graphs_in(inferred.graph.node)):
         for info in (*graph.input, *graph.output, *graph.value_info):
             kind = info.type.tensor_type.elem_type
             if kind:
-                found.setdefault(info.name, set()).add(kind)
+                types.setdefault(info.name, set()).add(kind)
         for node in graph.node:
             if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
-                found.setdefault(node.output[0], set()).add(node.attribute[0].t.data_type)
-    return {name: DType(next(iter(kinds))) for name, kinds in found.items() if len(kinds) == 1}
+                types.setdefault(node.output[0], set()).add(node.attribute[0].t.data_type)
+    return {name: DType(next(iter(kinds))) for name, kinds in types.items() if len(kinds) == 1}

@@ -58,11 +58,11 @@ class Writer:
 
     def name(self, value: ProtoValue) -> str:
         """The Python name of a value."""
-        found = self.places.python.get(value)
-        if found is None:
-            found = self.kept.pop(value, None) or self.names.take(value.name)
-            self.places.name(value, found)
-        return found
+        name = self.places.python.get(value)
+        if name is None:
+            name = self.kept.pop(value, None) or self.names.take(value.name)
+            self.places.name(value, name)
+        return name
 
     def input_name(self, value: ProtoValue) -> str:
         """The Python name of an input of the whole function, whose own name counts."""
@@ -85,11 +85,11 @@ class Writer:
         """Whether the type of a value is said among the facts, and not in an annotation."""
         return not value.is_output or value.graph is not self.graph
 
-    def made(self, node: ProtoNode) -> None:
-        """Note a node, and before it the constants it makes."""
+    def add(self, node: ProtoNode) -> None:
+        """Record a node, and before it the constants that it reads."""
         for value in node.inputs:
             self.constant(value)
-        self.places.made(node)
+        self.places.add(node)
         self.node_facts(node)
 
     def constant(self, value: ProtoValue | None) -> None:
@@ -98,11 +98,11 @@ class Writer:
         if producer is None or producer not in self.plan.numbers or producer in self.written:
             return
         self.written.add(producer)
-        self.places.made(producer)
+        self.places.add(producer)
         self.node_facts(producer)
-        for made in producer.outputs:
-            if made is not None:
-                self.facts.value(made, made.info)
+        for output in producer.outputs:
+            if output is not None:
+                self.facts.value(output, output.info)
 
     # -- expressions -------------------------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class Writer:
             return number_piece(number)
         if value is None:
             return Piece("None")
-        found = merged.get(value)
-        return found if found is not None else Piece(self.name(value))
+        piece = merged.get(value)
+        return piece if piece is not None else Piece(self.name(value))
 
     def piece(self, node: ProtoNode, merged: dict[ProtoValue, Piece]) -> Piece:
         """A node as an expression."""
@@ -141,8 +141,10 @@ class Writer:
 
     def keywords(self, node: ProtoNode) -> tuple[str, list[Expr]]:
         """What a node calls, and its attributes as keywords."""
-        known = self.module.function_name(node.key)
-        signature = None if known is not None else self.module.signature(node.key, self.opsets)
+        function_name = self.module.function_name(node.key)
+        signature = (
+            None if function_name is not None else self.module.signature(node.key, self.opsets)
+        )
         keywords: list[tuple[str, Expr]] = []
         left: list[onnx.AttributeProto] = []
         renamed = self.module.attributes.get(node.key, {})
@@ -159,8 +161,12 @@ class Writer:
             kept = self.left[node] = onnx.NodeProto()
             kept.attribute.extend(left)
         count = len(node.outputs)
-        usual = 1 if known is None else self.module.output_count(node.key)
-        if count == 0 or (count == 1 and usual != 1) or (known is not None and count != usual):
+        usual = 1 if function_name is None else self.module.output_count(node.key)
+        if (
+            count == 0
+            or (count == 1 and usual != 1)
+            or (function_name is not None and count != usual)
+        ):
             keywords.append(("_outputs", str(count)))
         plain = [(k, v) for k, v in keywords if is_plain(k)]
         odd = [(k, v) for k, v in keywords if not is_plain(k)]
@@ -168,7 +174,7 @@ class Writer:
         if odd:
             pairs = tuple(join(f"{text(k)}: ", v) for k, v in odd)
             items.append(Group("**{", pairs, "}"))
-        return known or self.module.operator(node.key, self.opsets), items
+        return function_name or self.module.operator(node.key, self.opsets), items
 
     def attribute(
         self, node: ProtoNode, attr: onnx.AttributeProto, signature: object
@@ -195,10 +201,10 @@ class Writer:
             return None
         if kind == _A.TENSOR:
             first = node.outputs[0] if node.outputs else None
-            known = self.places.python.get(first) if first is not None else None
-            if known is None and first is not None and node.key[1] == "Constant":
-                known = self.name(first)
-            hint = f"{known or node.key[1].lower()}_data"
+            python_name = self.places.python.get(first) if first is not None else None
+            if python_name is None and first is not None and node.key[1] == "Constant":
+                python_name = self.name(first)
+            hint = f"{python_name or node.key[1].lower()}_data"
             return self.module.array(value, hint, attr.t, inline=True)
         if _uses_numpy(attr):
             self.module.uses.add("np")

@@ -25,8 +25,8 @@ def op_signature(signature: FunctionSignature, domain: str, name: str) -> OpSign
         >>> from onnxwright import FLOAT
         >>> from onnxwright.types.signature import signature_of
         >>> def scale(x: FLOAT["N"], factor: float = 2.0): ...
-        >>> made = op_signature(signature_of(scale), "this", "scale")
-        >>> [p.name for p in made.inputs], made.get("factor").default.value
+        >>> signature = op_signature(signature_of(scale), "this", "scale")
+        >>> [p.name for p in signature.inputs], signature.get("factor").default.value
         (['x'], 2.0)
     """
     params = [_attribute(p) if p.is_attribute else _value(p) for p in signature.params]

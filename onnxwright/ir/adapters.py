@@ -167,9 +167,9 @@ def _ir_shape(shape: Shape) -> ir.Shape:
 
 @functools.lru_cache(maxsize=4096)
 def _shared_shape(shape: Shape) -> ir.Shape:
-    made = _ir_shape(shape)
-    made.freeze()
-    return made
+    ir_shape = _ir_shape(shape)
+    ir_shape.freeze()
+    return ir_shape
 
 
 @functools.lru_cache(maxsize=4096)
@@ -263,8 +263,8 @@ _KIND_TO_IR = {
 
 def attribute_type(kind: AttrKind) -> ir.AttributeType:
     """The onnx_ir attribute type of an attribute kind."""
-    known = _KIND_TO_IR.get(kind)
-    return known if known is not None else ir.AttributeType[kind.name]
+    ir_type = _KIND_TO_IR.get(kind)
+    return ir_type if ir_type is not None else ir.AttributeType[kind.name]
 
 
 _IR_TO_KIND = {attribute_type(kind): kind for kind in AttrKind if kind is kind.stored}

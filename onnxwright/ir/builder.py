@@ -173,9 +173,9 @@ class Recorder(KnownValues):
         """The innermost scope."""
         return self.scopes[-1]
 
-    def node_name(self, wanted: str) -> str:
+    def node_name(self, hint: str) -> str:
         """A name for a node that none was given before."""
-        return self._node_names.unique(wanted)
+        return self._node_names.unique(hint)
 
     def push(self) -> Scope:
         """Open a nested graph."""
@@ -234,7 +234,7 @@ class Recorder(KnownValues):
         final: dict[ir.Value, None] = {}
         inputs = set(self.scope.inputs)
         for value in outputs:
-            if value not in self.scope.made or value in final or value in inputs:
+            if value not in self.scope.values or value in final or value in inputs:
                 (value,) = self.copy(value)
             final[value] = None
         return list(final)
@@ -268,7 +268,7 @@ class Recorder(KnownValues):
 
     def _here(self, value: ir.Value) -> ir.Value:
         """A value as a result of the innermost graph; one of a graph around it by name only."""
-        if len(self.scopes) == 1 or value in self.scope.made:
+        if len(self.scopes) == 1 or value in self.scope.values:
             return value
         alias = ir.Value(name=value.name)
         self.aliases[alias] = value
@@ -299,7 +299,7 @@ class Recorder(KnownValues):
             value = typed_value(unique, kind)
         self.set_type(value, kind)
         self.scope.inputs.append(value)
-        self.scope.made[value] = None
+        self.scope.values[value] = None
         if self.exact and held:
             self.name_owner.setdefault(name, value)
         return value
@@ -316,7 +316,7 @@ class Recorder(KnownValues):
         if self.exact and outermost:
             self.name_owner.setdefault(hint, value)
         self.set_type(value, kind)
-        scope.made[value] = None
+        scope.values[value] = None
         scope.initializers[value] = array
         self.declared[id(array)] = (array, value)
         return value
@@ -354,7 +354,7 @@ class Recorder(KnownValues):
             name = self.names.unique(base)
             value = typed_value(name, kind, shares=shares_types)
             values.append(value)
-            scope.made[value] = None
+            scope.values[value] = None
             self.holders[name] = value
             self.types[value] = kind
         node = ir.Node(
@@ -393,7 +393,7 @@ class Recorder(KnownValues):
         if self._tracking:
             self._nodes.append(node)
         for value in node.outputs:
-            scope.made[value] = None
+            scope.values[value] = None
             self.holders[str(value.name)] = value
             self.types[value] = None
         self.sugar.add(node)
@@ -406,7 +406,7 @@ class Recorder(KnownValues):
         if value.name != hint:
             before = value.name
             # A value of a graph around the innermost one keeps its name if that one is dropped.
-            self.names.for_good = value not in self.scope.made
+            self.names.for_good = value not in self.scope.values
             value.name = self.names.unique(hint)
             self.names.for_good = False
             self.on_rollback(lambda: setattr(value, "name", before))

@@ -80,8 +80,8 @@ def is_held(model: Any) -> bool:
 
 
 def returned(
-    made: ir.Model,
-    given: Any,
+    model: ir.Model,
+    source: Any,
     output: str | PathLike[str] | None = None,
     *,
     same_interface: bool = True,
@@ -89,29 +89,29 @@ def returned(
     """A model as the kind that was given, or written to a file.
 
     Args:
-        given: what the user gave.
+        source: what the user gave.
 
     Returns:
         The path, or the model.
     """
     if output is not None:
-        return saving.save(made, output)
-    kind = kind_of(given)
+        return saving.save(model, output)
+    kind = kind_of(source)
     if kind is not None and kind.restored is not None:
-        return kind.restored(given, made) if same_interface else made
-    if kind is not None or isinstance(given, onnx.ModelProto):
-        return _as_proto(made, given)
-    if isinstance(given, (bytes, bytearray, memoryview)):
-        return serialized(_as_proto(made, given))
-    return made
+        return kind.restored(source, model) if same_interface else model
+    if kind is not None or isinstance(source, onnx.ModelProto):
+        return _as_proto(model, source)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return serialized(_as_proto(model, source))
+    return model
 
 
-def _as_proto(model: ir.Model, given: Any) -> onnx.ModelProto:
+def _as_proto(model: ir.Model, source: Any) -> onnx.ModelProto:
     """A model as a ModelProto; initializers have types of their own, and no `value_info`."""
     initializers = model.graph.initializers.items()
     untyped = {name for name, value in initializers if value.const_value is not None}
-    if isinstance(given, onnx.ModelProto):
-        untyped.difference_update([v.name for v in given.graph.value_info])
+    if isinstance(source, onnx.ModelProto):
+        untyped.difference_update([v.name for v in source.graph.value_info])
     try:
         proto = model_to_proto(model, untyped=untyped)
     except (TypeError, ValueError, AttributeError, ir.serde.SerdeError):
@@ -144,8 +144,8 @@ def load(model: Model) -> ir.Model:
 
     Example:
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) }"
-        >>> made = onnx.helper.make_model(onnx.parser.parse_graph(text))
-        >>> path = save(made, "relu.onnx")
+        >>> model = onnx.helper.make_model(onnx.parser.parse_graph(text))
+        >>> path = save(model, "relu.onnx")
         >>> [node.op_type for node in load(path).graph]
         ['Relu']
     """
@@ -186,8 +186,8 @@ def save(
 
     Example:
         >>> text = "g (float[N] x) => (float[N] y) { y = Relu(x) }"
-        >>> made = onnx.helper.make_model(onnx.parser.parse_graph(text))
-        >>> save(made, "relu.onnx").name
+        >>> model = onnx.helper.make_model(onnx.parser.parse_graph(text))
+        >>> save(model, "relu.onnx").name
         'relu.onnx'
     """
     place: Any = external_data

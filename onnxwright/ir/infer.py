@@ -52,7 +52,7 @@ def infer(
     signature: OpSignature,
     node: ir.Node,
     inputs: Sequence[OnnxType | None],
-    known: Sequence[np.ndarray[Any, Any] | None],
+    arrays: Sequence[np.ndarray[Any, Any] | None],
     opset_version: int,
 ) -> list[OnnxType | None]:
     """The types of the outputs of a node, as far as they can be inferred.
@@ -69,7 +69,7 @@ def infer(
     attributes = {a.name: reference(a) if a.is_ref() else a.value for a in node.attributes.values()}
     present = [v is not None for v in node.inputs]
     call = OpCall(
-        signature, attributes, len(node.outputs), inputs, known, [None] * len(inputs), present
+        signature, attributes, len(node.outputs), inputs, arrays, [None] * len(inputs), present
     )
     return infer_call(call, node.attributes.values, opset_version)
 
@@ -382,7 +382,7 @@ def _filled(call: OpCall, choice: int) -> list[OnnxType | None] | None:
 
 def _data(call: OpCall, n: int) -> np.ndarray[Any, Any] | None:
     """The array an input holds, also where it is known as a shape of numbers."""
-    array, kind = call.known[n], call.types[n]
+    array, kind = call.arrays[n], call.types[n]
     if array is None and n < len(call.values) and isinstance(kind, TensorType):
         dims: Shape | None = call.values[n]
         array = None if dims is None else as_array(dims, kind)
@@ -417,12 +417,12 @@ def schema_kinds(signature: OpSignature | None) -> Mapping[str, Any]:
     """Attribute name to kind, from the schema; empty for an operator without one."""
     if signature is None:
         return {}
-    found = _KINDS.get(id(signature))
-    if found is None:
+    entry = _KINDS.get(id(signature))
+    if entry is None:
         kinds = {name: param.kind for name, param in signature.attributes.items()}
         # The signature is kept with them, so that no other one gets its id.
-        found = _KINDS[id(signature)] = (signature, kinds)
-    return found[1]
+        entry = _KINDS[id(signature)] = (signature, kinds)
+    return entry[1]
 
 
 _KINDS: dict[int, tuple[OpSignature, Mapping[str, Any]]] = {}

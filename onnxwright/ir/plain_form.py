@@ -43,8 +43,8 @@ def plain_form(
 
     Example:
         >>> graph = onnx.parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }")
-        >>> made = onnx.helper.make_model(graph)
-        >>> plain_form(made, Path()) is made
+        >>> model = onnx.helper.make_model(graph)
+        >>> plain_form(model, Path()) is model
         True
     """
     owners = (model, *model.functions)

@@ -44,8 +44,8 @@ def model_from_proto(proto: onnx.ModelProto) -> ir.Model:
     Example:
         >>> from onnx import parser
         >>> graph = parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu(x) }")
-        >>> made = model_from_proto(onnx.helper.make_model(graph))
-        >>> [n.op_type for n in made.graph], str(made.graph.outputs[0].shape)
+        >>> model = model_from_proto(onnx.helper.make_model(graph))
+        >>> [n.op_type for n in model.graph], str(model.graph.outputs[0].shape)
         (['Relu'], '[N]')
     """
     if proto.configuration or (proto.functions and proto.ir_version < FUNCTION_VALUE_INFO):

@@ -43,11 +43,11 @@ class KnownValues:
 
     def info(self, value: ir.Value) -> ValueInfo:
         """The record of a value; a new one where there is none."""
-        found = self.infos.get(value)
-        if found is None:
+        info = self.infos.get(value)
+        if info is None:
             self.types.setdefault(value, None)
-            found = self.infos[value] = ValueInfo()
-        return found
+            info = self.infos[value] = ValueInfo()
+        return info
 
     def forget_value(self, value: ir.Value) -> None:
         """Know nothing of a value any more."""
@@ -64,18 +64,18 @@ class KnownValues:
 
     def const_value(self, value: ir.Value) -> np.ndarray[Any, Any] | None:
         """The array of a constant."""
-        found = self.infos.get(value)
-        return None if found is None else found.const_value
+        info = self.infos.get(value)
+        return None if info is None else info.const_value
 
     def shape_value(self, value: ir.Value) -> Shape | None:
         """The dimensions that a small integer tensor holds, as far as known."""
-        found = self.infos.get(value)
-        return None if found is None else found.shape_value
+        info = self.infos.get(value)
+        return None if info is None else info.shape_value
 
     def same_dtype_as(self, value: ir.Value) -> ir.Value | None:
         """For a value of unknown element type: another that surely has the same."""
-        found = self.infos.get(value)
-        return None if found is None else found.same_dtype_as
+        info = self.infos.get(value)
+        return None if info is None else info.same_dtype_as
 
 
 @dataclass
@@ -86,17 +86,17 @@ class Scope:
     nodes: list[ir.Node] = field(default_factory=list)
     # Equal calls and equal constants are made once: key -> their values.
     shared: dict[object, tuple[ir.Value, ...]] = field(default_factory=dict)
-    made: dict[ir.Value, None] = field(default_factory=dict)
+    values: dict[ir.Value, None] = field(default_factory=dict)
     mark: int = 0
     initializers: dict[ir.Value, Any] = field(default_factory=dict)
 
     def tables(self) -> tuple[dict[Any, Any], ...]:
         """The tables that only grow while the graph is written."""
-        return (self.shared, self.made, self.initializers)
+        return (self.shared, self.values, self.initializers)
 
     def sizes(self) -> tuple[int, int, int]:
         """How many entries these tables have."""
-        return (len(self.shared), len(self.made), len(self.initializers))
+        return (len(self.shared), len(self.values), len(self.initializers))
 
 
 class Checkpoint(NamedTuple):

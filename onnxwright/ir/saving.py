@@ -90,8 +90,8 @@ def in_form(proto: onnx.ModelProto, form: str) -> bytes:
         return serialized(proto)
     if form == "onnxtxt":
         return as_text(proto)
-    made: bytes | str = serialization.registry.get(form).serialize_proto(proto)
-    return made.encode() if isinstance(made, str) else made
+    content: bytes | str = serialization.registry.get(form).serialize_proto(proto)
+    return content.encode() if isinstance(content, str) else content
 
 
 def _save_beside(

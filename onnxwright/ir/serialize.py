@@ -187,9 +187,9 @@ def fill_graph(
 
     Example:
         >>> x, y = ir.Value(name="x"), ir.Value(name="y")
-        >>> made = onnx.GraphProto()
-        >>> fill_graph(made, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
-        >>> [v.name for v in made.output], [node.op_type for node in made.node]
+        >>> graph = onnx.GraphProto()
+        >>> fill_graph(graph, [x], [y], [ir.Node("", "Relu", [x], outputs=[y])])
+        >>> [v.name for v in graph.output], [node.op_type for node in graph.node]
         (['y'], ['Relu'])
     """
     with unicode_checked():
@@ -203,9 +203,9 @@ def fill_graph(
 
 def node_to_proto(node: ir.Node) -> onnx.NodeProto:
     """A node as a message, as `onnx_ir.to_proto` writes it."""
-    made = onnx.GraphProto().node
-    _node(made, node)
-    first: onnx.NodeProto = made[0]
+    nodes = onnx.GraphProto().node
+    _node(nodes, node)
+    first: onnx.NodeProto = nodes[0]
     return first
 
 
@@ -244,9 +244,9 @@ def fill_body(
 
     Example:
         >>> import numpy as np
-        >>> x, made = ir.Value(name="x"), onnx.GraphProto()
-        >>> fill_body(made, [], [(x, np.array([2, 3]))], [], [x])
-        >>> made.initializer[0].dims, onnx.numpy_helper.to_array(made.initializer[0])
+        >>> x, graph = ir.Value(name="x"), onnx.GraphProto()
+        >>> fill_body(graph, [], [(x, np.array([2, 3]))], [], [x])
+        >>> graph.initializer[0].dims, onnx.numpy_helper.to_array(graph.initializer[0])
         ([2], array([2, 3]))
     """
     names = {value.name for value, _ in held}

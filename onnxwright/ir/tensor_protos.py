@@ -46,9 +46,9 @@ def fill_array(proto: onnx.TensorProto, array: np.ndarray[Any, Any], name: str |
     """Fill in a tensor that holds an array: what `fill_tensor` writes of it.
 
     Example:
-        >>> made = onnx.TensorProto()
-        >>> fill_array(made, np.array([2, 3]), "w")
-        >>> made.name, onnx.numpy_helper.to_array(made)
+        >>> tensor = onnx.TensorProto()
+        >>> fill_array(tensor, np.array([2, 3]), "w")
+        >>> tensor.name, onnx.numpy_helper.to_array(tensor)
         ('w', array([2, 3]))
     """
     number = _plain_number(array.dtype)

@@ -62,8 +62,8 @@ def compose(
         >>> head = '<ir_version: 10, opset_import: ["" : 18]>'
         >>> a = onnx.parser.parse_model(head + "a (float[N] x) => (float[N] y) { y = Abs(x) }")
         >>> b = onnx.parser.parse_model(head + "b (float[N] y) => (float[N] z) { z = Sqrt(y) }")
-        >>> made = compose(a, b)
-        >>> [n.op_type for n in made.graph.node], [o.name for o in made.graph.output]
+        >>> model = compose(a, b)
+        >>> [n.op_type for n in model.graph.node], [o.name for o in model.graph.output]
         (['Abs', 'Sqrt'], ['z'])
     """
     a, b = _same_versions(opened(first).clone(), opened(second).clone())
@@ -116,25 +116,25 @@ def _pairs(a: ir.Graph, b: ir.Graph, io_map: Pairs | None) -> list[tuple[ir.Valu
     outs = {v.name or "": v for v in a.outputs}
     ins = {v.name or "": v for v in b.inputs}
     if io_map is None:
-        wanted = [(n, n) for n in outs if n in ins]
-        if not wanted:
+        connections = [(n, n) for n in outs if n in ins]
+        if not connections:
             fail(messages.BadModelArgument(
                 argument="io_map", reason="no output of the first is called like an input of the "
                 "second", advice="say which output goes where: io_map={'y': 'x'}",
             ))  # fmt: skip
     else:
-        wanted = list(io_map.items() if isinstance(io_map, Mapping) else io_map)
-    listed([new for _, new in wanted], "io_map")
+        connections = list(io_map.items() if isinstance(io_map, Mapping) else io_map)
+    listed([new for _, new in connections], "io_map")
     pairs = []
-    for old, new in wanted:
+    for old, new in connections:
         x, y = find(outs, old, "output", a), find(ins, new, "input", b)
         _check_types(x, y)
         pairs.append((x, y))
     return pairs
 
 
-def _check_types(output: ir.Value, given: ir.Value) -> None:
-    x, y = declared_type(output), declared_type(given)
+def _check_types(output: ir.Value, input_value: ir.Value) -> None:
+    x, y = declared_type(output), declared_type(input_value)
     if x is None or y is None:
         return
     reason = ""
@@ -151,7 +151,7 @@ def _check_types(output: ir.Value, given: ir.Value) -> None:
         reason = f"it is {x}, and {y} is wanted"
     if reason:
         fail(messages.CannotConnect(
-            output=output.name or "", input=given.name or "", reason=reason,
+            output=output.name or "", input=input_value.name or "", reason=reason,
             advice="cast or reshape it, or set the shapes of one of the models",
         ))  # fmt: skip
 
@@ -169,13 +169,13 @@ def _rename_values(a: ir.Model, b: ir.Model, connected: set[ir.Value], prefix: s
     for value in _graph_values(b.graph):
         if not value.name or value in connected:
             continue
-        wanted = f"{prefix or ''}{value.name}"
-        if value in interface and wanted in names:
+        new_name = f"{prefix or ''}{value.name}"
+        if value in interface and new_name in names:
             fail(messages.NameTaken(
-                name=wanted, holder="a value of the first model",
+                name=new_name, holder="a value of the first model",
                 advice="give `prefix=`, which is put before the names of the second model",
             ))  # fmt: skip
-        rename_value(value, wanted if value in interface else namer.unique(wanted))
+        rename_value(value, new_name if value in interface else namer.unique(new_name))
 
 
 def _graph_values(graph: ir.Graph) -> list[ir.Value]:

@@ -51,11 +51,11 @@ def extract(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[N] x) => (float[N] y) { a = Abs(x) b = Sqrt(a) y = Neg(b) }"
         ... )
-        >>> part = extract(made, ["a"], ["b"])
+        >>> part = extract(model, ["a"], ["b"])
         >>> [n.op_type for n in part.graph.node], [i.name for i in part.graph.input]
         (['Sqrt'], ['a'])
     """

@@ -48,12 +48,12 @@ def remove_metadata(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18], doc_string: "of /home/me/net.py",'
         ...     ' metadata_props: ["license": "MIT", "trained_by": "me"]>'
         ...     "g (float[2] x) => (float[2] y) { y = Abs(x) }"
         ... )
-        >>> new = remove_metadata(made, keep=["license"])
+        >>> new = remove_metadata(model, keep=["license"])
         >>> new.doc_string, [(entry.key, entry.value) for entry in new.metadata_props]
         ('', [('license', 'MIT')])
     """

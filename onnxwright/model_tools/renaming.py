@@ -48,11 +48,11 @@ def rename(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[N] x) => (float[N] y) { y = Abs(x) }"
         ... )
-        >>> new = rename(made, inputs={"x": "ids"}, dims={"N": "batch"})
+        >>> new = rename(model, inputs={"x": "ids"}, dims={"N": "batch"})
         >>> onnx.printer.to_text(new.graph).splitlines()[0]
         'g (float[batch] ids) => (float[batch] y) {'
     """
@@ -64,9 +64,9 @@ def rename(
         (outputs, "output", {v.name or "": v for v in graph.outputs}),
         (values, "value", by_name(graph)),
     )
-    for wanted, kind, known in places:
-        for old, name in wanted.items():
-            value = find(known, old, kind, graph)
+    for new_names, kind, named_values in places:
+        for old, name in new_names.items():
+            value = find(named_values, old, kind, graph)
             _check_name(name, f"{kind}s")
             if new.setdefault(value, name) != name:
                 fail(messages.NameTaken(

@@ -53,18 +53,18 @@ def set_shapes(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[1,3] x) => (float[1,6] y) { y = Concat<axis=1>(x, x) }"
         ... )
-        >>> new = set_shapes(made, {"x": ["batch", 3]})
+        >>> new = set_shapes(model, {"x": ["batch", 3]})
         >>> onnx.printer.to_text(new.graph).splitlines()[0]
         'g (float[batch,3] x) => (float[batch,6] y) {'
     """
     source = opened(model)
     changed = source.clone()
     before = {v.name or "": _dims_of(v) for v in changed.graph.inputs}
-    after = _wanted(changed.graph, shapes or {}, dims, before)
+    after = _new_shapes(changed.graph, shapes or {}, dims, before)
     declared = _forget(changed)
     _check(source, before, after)
     for value in changed.graph.inputs:
@@ -84,27 +84,27 @@ def _dims_of(value: ir.Value) -> tuple[Any, ...] | None:
 Known = Mapping[str, "tuple[Any, ...] | None"]
 
 
-def _wanted(
+def _new_shapes(
     graph: ir.Graph, shapes: Mapping[str, Dims], dims: Mapping[str, int | str], before: Known
 ) -> dict[str, tuple[Any, ...] | None]:
     """The shapes that inputs are to have."""
     inputs = {v.name or "": v for v in graph.inputs}
     after = dict(before)
-    for name, given in shapes.items():
+    for name, sizes in shapes.items():
         find(inputs, name, "input", graph)
         old = before[name]
-        if isinstance(given, (str, int)) or not all(_is_dim(d) for d in given):
+        if isinstance(sizes, (str, int)) or not all(_is_dim(d) for d in sizes):
             fail(messages.BadModelArgument(
-                argument=name, reason=f"{given!r} is not a list of dimensions",
+                argument=name, reason=f"{sizes!r} is not a list of dimensions",
                 advice="give numbers, names and None, such as ['batch', 3, None]",
             ))  # fmt: skip
-        if old is not None and len(old) != len(given):
+        if old is not None and len(old) != len(sizes):
             fail(messages.BadModelArgument(
-                argument=name, reason=f"it has {len(old)} dimensions, and {len(given)} are given",
+                argument=name, reason=f"it has {len(old)} dimensions, and {len(sizes)} are given",
                 advice="the rank of an input stays: give one dimension for each axis",
             ))  # fmt: skip
-        kept = old or (None,) * len(given)
-        after[name] = tuple(o if d is None else d for o, d in zip(kept, given, strict=True))
+        kept = old or (None,) * len(sizes)
+        after[name] = tuple(o if d is None else d for o, d in zip(kept, sizes, strict=True))
     named = {d for shape in before.values() for d in shape or () if isinstance(d, str)}
     for name in dims:
         if name not in named:

@@ -46,21 +46,21 @@ def set_initializer(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }"
         ... )
-        >>> new = set_initializer(made, {"w": np.float32([3, 4])})
+        >>> new = set_initializer(model, {"w": np.float32([3, 4])})
         >>> onnx.numpy_helper.to_array(new.graph.initializer[0]).tolist()
         [3.0, 4.0]
     """
     source = opened(model).clone()
     initializers_by_name = {n: v for n, v in by_name(source.graph).items() if _held(v) is not None}
-    for name, given in values.items():
+    for name, data in values.items():
         value = find(initializers_by_name, name, "initializer or constant", source.graph)
         old = _held(value)
         assert old is not None
-        new = _tensor(name, given, DType(int(old.dtype)))
+        new = _tensor(name, data, DType(int(old.dtype)))
         if new.dtype != old.dtype or tuple(new.shape) != tuple(old.shape):
             fail(messages.OtherTensor(
                 name=name, type=_described(old), new_type=_described(new)
@@ -99,11 +99,11 @@ def initializers_to_inputs(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }"
         ... )
-        >>> new = initializers_to_inputs(made, ["w"], keep_default=False)
+        >>> new = initializers_to_inputs(model, ["w"], keep_default=False)
         >>> [i.name for i in new.graph.input], len(new.graph.initializer)
         (['x', 'w'], 0)
     """
@@ -146,11 +146,11 @@ def inputs_to_initializers(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 18]>'
         ...     "g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }"
         ... )
-        >>> new = inputs_to_initializers(made, {"w": np.float32([3, 4])})
+        >>> new = inputs_to_initializers(model, {"w": np.float32([3, 4])})
         >>> [i.name for i in new.graph.input], [t.name for t in new.graph.initializer]
         (['x'], ['w'])
     """
@@ -211,10 +211,10 @@ def _tensor(name: str, value: Any, dtype: DType | None) -> ir.TensorProtocol:
     return tensor(array, name)
 
 
-def _fitting(name: str, given: Any, value: ir.Value) -> ir.TensorProtocol:
+def _fitting(name: str, data: Any, value: ir.Value) -> ir.TensorProtocol:
     kind = declared_type(value)
     tensor_type = kind if isinstance(kind, TensorType) else TensorType()
-    tensor = _tensor(name, given, tensor_type.dtype)
+    tensor = _tensor(name, data, tensor_type.dtype)
     shape = tuple(tensor.shape)
     same = tensor_type.shape is None or (
         len(shape) == len(tensor_type.shape)

@@ -225,7 +225,7 @@ def _slice_dims(call: OpCall) -> Shape:
     dims = call.dims(0)
     if len(call.shape(0)) != 1:
         raise UnknownError
-    starts, ends = call.given("starts", 1), call.given("ends", 2)
+    starts, ends = call.attr_or_input("starts", 1), call.attr_or_input("ends", 2)
     if starts is None or ends is None or len(starts) != 1 or len(ends) != 1:
         raise UnknownError
     steps = call.numbers(4) if call.has(4) else (1,)
@@ -237,10 +237,10 @@ def _slice_dims(call: OpCall) -> Shape:
 
 def _fold_slice(call: OpCall) -> Array:
     x = constant(call, 0)
-    starts, ends = call.given("starts", 1), call.given("ends", 2)
+    starts, ends = call.attr_or_input("starts", 1), call.attr_or_input("ends", 2)
     assert starts is not None
     assert ends is not None
-    axes = call.given("axes", 3)
+    axes = call.attr_or_input("axes", 3)
     steps = call.numbers(4) if call.has(4) else (1,) * len(starts)
     index: list[slice] = [slice(None)] * x.ndim
     places = range(len(starts)) if axes is None else axes
@@ -255,7 +255,7 @@ def _fold_transpose(call: OpCall) -> Array:
 
 def _fold_concat(call: OpCall) -> Array:
     return np.concatenate(
-        [constant(call, n) for n in range(len(call.known))], axis=call.attr("axis")
+        [constant(call, n) for n in range(len(call.arrays))], axis=call.attr("axis")
     )
 
 

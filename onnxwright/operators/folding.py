@@ -21,7 +21,7 @@ def constant(call: OpCall, n: int) -> Array:
     Raises:
         UnknownError: it is not known.
     """
-    array = call.known[n]
+    array = call.arrays[n]
     if array is None:
         raise UnknownError
     return array
@@ -31,7 +31,7 @@ def elementwise(function: Callable[..., Any]) -> FoldRule:
     """A numpy function of all inputs."""
 
     def rule(call: OpCall) -> Any:
-        return function(*(constant(call, n) for n in range(len(call.known))))
+        return function(*(constant(call, n) for n in range(len(call.arrays))))
 
     return rule
 
@@ -40,7 +40,7 @@ def keeping_dtype(function: Callable[..., Any]) -> FoldRule:
     """A numpy function of one or two arrays, whose result has the type of the inputs."""
 
     def rule(call: OpCall) -> Any:
-        arrays = [constant(call, n) for n in range(len(call.known))]
+        arrays = [constant(call, n) for n in range(len(call.arrays))]
         result = arrays[0]
         if len(arrays) == 1:
             return np.asarray(function(result)).astype(result.dtype, copy=False)

@@ -26,7 +26,7 @@ def _resize_shape(call: OpCall) -> Shape:
         for axis, size in zip(axes, sizes):
             result[axis] = size if dims.at_least(size, 0) else None
         return tuple(result)
-    scales = call.known[2] if call.has(2) else None
+    scales = call.arrays[2] if call.has(2) else None
     if scales is None or scales.size == 0:
         raise UnknownError
     if scales.size != len(axes):

@@ -47,7 +47,7 @@ def _check_elements(call: OpCall, data: Shape, indices: Shape) -> None:
 
 def _check_indices(call: OpCall, size: Dim) -> None:
     """Check that indices that are known lie in an axis of `size`."""
-    indices = call.known[1]
+    indices = call.arrays[1]
     if type(size) is not int or indices is None or not indices.size or indices.dtype.kind != "i":
         return
     low, high = int(indices.min()), int(indices.max())

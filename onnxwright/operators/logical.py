@@ -17,7 +17,7 @@ from onnxwright.types.shapes import Dim, Shape
 
 
 def _where_dims(call: OpCall) -> Shape:
-    condition = call.known[0]
+    condition = call.arrays[0]
     if condition is None or condition.ndim > 1 or condition.size > MOST_DIMS:
         raise UnknownError
     chosen = condition.ravel().tolist()

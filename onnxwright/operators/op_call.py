@@ -50,18 +50,18 @@ class OpCall:
             `AttributeReference`.
         count: how many outputs it has.
         types: the types of its inputs, None for an unknown one.
-        known: the arrays inputs are known to hold.
+        arrays: the arrays inputs are known to hold.
         values: inputs as shapes: their dimensions, where they are small vectors or scalars.
         present: which inputs there are; all by default.
         is_bare: whether it is certain that nothing is known of what its inputs hold.
     """
 
     __slots__ = (
+        "arrays",
         "attributes",
         "count",
         "is_bare",
         "is_full",
-        "known",
         "name",
         "present",
         "signature",
@@ -76,7 +76,7 @@ class OpCall:
         attributes: Mapping[str, object],
         count: int,
         types: Sequence[OnnxType | None],
-        known: Sequence[Array | None],
+        arrays: Sequence[Array | None],
         values: Sequence[Shape | None],
         present: Sequence[bool] | None = None,
         *,
@@ -88,7 +88,7 @@ class OpCall:
         self.attributes = attributes
         self.count = count
         self.types = types
-        self.known = known
+        self.arrays = arrays
         self.values = values
         self.is_full = present is None
         self.present = (True,) * len(types) if present is None else present
@@ -133,7 +133,7 @@ class OpCall:
         if n >= len(self.values):
             return None
         stored = self.values[n]
-        return stored if stored is not None else array_dims(self.known[n])
+        return stored if stored is not None else array_dims(self.arrays[n])
 
     def numbers(self, n: int) -> tuple[int, ...]:
         """Input `n` as numbers."""
@@ -156,7 +156,7 @@ class OpCall:
             raise UnknownError
         return value
 
-    def given(self, name: str, position: int) -> tuple[int, ...] | None:
+    def attr_or_input(self, name: str, position: int) -> tuple[int, ...] | None:
         """Numbers that older versions take as an attribute, newer ones as an input."""
         if name in self.signature.attributes:
             value = self.attr(name)

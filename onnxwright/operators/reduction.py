@@ -27,7 +27,7 @@ from onnxwright.types.shapes import Dim, Shape
 
 def _reduce_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
-    axes = call.given("axes", 1)
+    axes = call.attr_or_input("axes", 1)
     keep = bool(call.attr("keepdims"))
     if not axes:
         if axes is None and call.has(1):
@@ -51,11 +51,11 @@ def _arg_shape(call: OpCall) -> Shape:
 def _top_k_types(call: OpCall) -> list[OnnxType | None]:
     kind, shape = call.tensor(0), call.shape(0)
     axis = axis_in(call.attr("axis"), len(shape))
-    found = (call.attr("k"),) if "k" in call.signature.attributes else shape_operand(call, 1)
+    k_operand = (call.attr("k"),) if "k" in call.signature.attributes else shape_operand(call, 1)
     size = shape[axis]
-    if len(found) != 1:
+    if len(k_operand) != 1:
         raise UnknownError
-    k = found[0]
+    k = k_operand[0]
     if type(k) is int and (k < 0 or (type(size) is int and k > size)):
         if type(size) is int:
             raise ContradictionError(f"`K` from 0 to {size}, the length of axis {axis}", k)
@@ -68,7 +68,7 @@ def _top_k_types(call: OpCall) -> list[OnnxType | None]:
 def _reduce_dims(function: Callable[[Shape], Dim]) -> DimsRule:
     def rule(call: OpCall) -> Shape:
         dims = call.dims(0)
-        axes = call.given("axes", 1)
+        axes = call.attr_or_input("axes", 1)
         if not axes and call.attr("noop_with_empty_axes", 0):
             return dims
         if not call.shape(0):
@@ -79,12 +79,12 @@ def _reduce_dims(function: Callable[[Shape], Dim]) -> DimsRule:
 
 
 def _extreme(function: Callable[..., Dim]) -> Callable[[Shape], Dim]:
-    return lambda found: function(*found) if found else None
+    return lambda sizes: function(*sizes) if sizes else None
 
 
 def _fold_reduce(function: Callable[..., Any]) -> FoldRule:
     def rule(call: OpCall) -> Any:
-        x, axes = constant(call, 0), call.given("axes", 1)
+        x, axes = constant(call, 0), call.attr_or_input("axes", 1)
         if x.dtype.kind not in "iu" or x.size == 0:
             raise UnknownError
         if not axes and call.attr("noop_with_empty_axes", 0):

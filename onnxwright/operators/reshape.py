@@ -89,7 +89,7 @@ def _flatten_shape(call: OpCall) -> Shape:
 
 def _squeeze_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
-    axes = call.given("axes", 1)
+    axes = call.attr_or_input("axes", 1)
     if axes is None:
         if any(type(d) is not int for d in shape):
             raise UnknownError
@@ -103,7 +103,7 @@ def _squeeze_shape(call: OpCall) -> Shape:
 
 def _unsqueeze_shape(call: OpCall) -> Shape:
     shape = call.shape(0)
-    axes = call.given("axes", 1)
+    axes = call.attr_or_input("axes", 1)
     if axes is None:
         raise UnknownError
     rank = len(shape) + len(axes)
@@ -146,11 +146,11 @@ def _fold_reshape(call: OpCall) -> Array:
 
 
 def _fold_squeeze(call: OpCall) -> Array:
-    return np.squeeze(constant(call, 0), call.given("axes", 1))
+    return np.squeeze(constant(call, 0), call.attr_or_input("axes", 1))
 
 
 def _fold_unsqueeze(call: OpCall) -> Array:
-    axes = call.given("axes", 1)
+    axes = call.attr_or_input("axes", 1)
     return np.expand_dims(constant(call, 0), axes if axes is not None else ())
 
 

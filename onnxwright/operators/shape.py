@@ -57,7 +57,7 @@ def _element_type(value: Any) -> DType:
 
 
 def _range_shape(call: OpCall) -> Shape:
-    arrays = [a for a in call.known[:3] if a is not None and a.size == 1 and a.dtype != object]
+    arrays = [a for a in call.arrays[:3] if a is not None and a.size == 1 and a.dtype != object]
     if len(arrays) == 3:
         if any(a.dtype.kind not in "iu" for a in arrays):
             raise UnknownError

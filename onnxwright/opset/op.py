@@ -153,13 +153,13 @@ class Op:  # noqa: D101 - `_OpDoc` gives the docstring
         """
         plan = self._planned()
         least = 0 if plan is None else plan.least
-        made: list[T | None] = list(inputs)
-        while len(made) > least and made[-1] is None:
-            made.pop()
-        if plan is not None and len(made) < least:
-            absent = plan.fixed[len(made) : least]
-            made += [None] * len(absent) if all(p.is_optional for p in absent) else []
-        return made
+        operands: list[T | None] = list(inputs)
+        while len(operands) > least and operands[-1] is None:
+            operands.pop()
+        if plan is not None and len(operands) < least:
+            absent = plan.fixed[len(operands) : least]
+            operands += [None] * len(absent) if all(p.is_optional for p in absent) else []
+        return operands
 
     @property
     def since_version(self) -> int:

@@ -77,11 +77,11 @@ def is_same_by_rank(name: str, value: Any, expected: Any, node: ir.Node) -> bool
     return both and value % rank == expected % rank
 
 
-def place_as_input(wanted: PatternNode, name: str) -> int | None:
+def place_as_input(pattern_node: PatternNode, name: str) -> int | None:
     """Which input of the newest version has the name of an attribute; None where none has."""
-    if wanted.domain:
+    if pattern_node.domain:
         return None
-    newest = registry.signature("", wanted.op_type, onnx.defs.onnx_opset_version())
+    newest = registry.signature("", pattern_node.op_type, onnx.defs.onnx_opset_version())
     if newest is None:
         return None
     return next((n for n, p in enumerate(newest.inputs) if p.name == name), None)

@@ -44,7 +44,7 @@ def checked_rules(rules: Any) -> list[Rule]:
     """The rules that a caller gives: one, several or none; a name stands for one of the library.
 
     Args:
-        rules: what was given.
+        rules: rules, names of rules, or None.
 
     Returns:
         The rules, each with a replacement.
@@ -52,9 +52,9 @@ def checked_rules(rules: Any) -> list[Rule]:
     Raises:
         ScriptValueError: it is not a rule (OW853), or has no replacement (OW852).
     """
-    given = listed(rules)
-    known = library_rules() if any(isinstance(one, str) for one in given) else {}
-    return [_rule(one, known, "rules") for one in given]
+    entries = listed(rules)
+    by_name = library_rules() if any(isinstance(one, str) for one in entries) else {}
+    return [_rule(one, by_name, "rules") for one in entries]
 
 
 def selected(
@@ -97,13 +97,13 @@ def warn_of_others(rules: Iterable[Rule], scope: Scope) -> None:
             warn(messages.RuleNotUsed(rule=one.name, reason=reason, span=user_span()))
 
 
-def choice(name: str, given: str, known: Sequence[str]) -> str:
+def choice(name: str, value: str, choices: Sequence[str]) -> str:
     """A value that an option has, if it is one of those that it takes.
 
     Args:
         name: the option.
-        given: the value.
-        known: the values that it takes.
+        value: the value.
+        choices: the values that it takes.
 
     Returns:
         The value.
@@ -111,11 +111,11 @@ def choice(name: str, given: str, known: Sequence[str]) -> str:
     Raises:
         ScriptValueError: it is none of them (OW853).
     """
-    if given not in known:
+    if value not in choices:
         fail(messages.BadOptimizerOption(
-            name=name, value=repr(given), expected=", ".join(map(repr, known))
+            name=name, value=repr(value), expected=", ".join(map(repr, choices))
         ))  # fmt: skip
-    return given
+    return value
 
 
 def _name(option: str, asked: str, names: Sequence[str]) -> str:
@@ -146,10 +146,14 @@ def _rule(chosen: Any, rules: Mapping[str, Rule], option: str) -> Rule:
     return chosen
 
 
-def listed(given: Any) -> list[Any]:
+def listed(argument: Any) -> list[Any]:
     """One or several things as a list."""
-    if given is None:
+    if argument is None:
         return []
-    if isinstance(given, (str, Rule)) or callable(given) or not isinstance(given, Iterable):
-        return [given]
-    return list(given)
+    if (
+        isinstance(argument, (str, Rule))
+        or callable(argument)
+        or not isinstance(argument, Iterable)
+    ):
+        return [argument]
+    return list(argument)

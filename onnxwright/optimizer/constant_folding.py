@@ -120,10 +120,10 @@ def _moves(node: ir.Node) -> bool:
 
 def _decides(node: ir.Node) -> bool:
     """Whether integers or truth values are made of floats: what is trained would be lost."""
-    made = node.outputs[0].dtype
+    dtype = node.outputs[0].dtype
     return (
-        made is not None
-        and not made.is_floating_point()
+        dtype is not None
+        and not dtype.is_floating_point()
         and any(v is not None and v.dtype is not None and v.dtype.is_floating_point()
                 for v in node.inputs)
     )  # fmt: skip
@@ -215,7 +215,7 @@ def _replace(
     read = list({v: None for node in group for v in node.inputs if v is not None})
     for value in results:
         cone, inputs = _cone(value, set(group))
-        tensor = _made(value, cone, inputs, version)
+        tensor = _weight_source(value, cone, inputs, version)
         first = max(inputs, key=_importance)
         new = names.add(f"{first.name}.folded", tensor, described=bool(first.metadata_props))
         ir.convenience.replace_all_uses_with(value, new)
@@ -260,7 +260,7 @@ def _cone(value: ir.Value, inside: set[ir.Node]) -> tuple[list[ir.Node], list[ir
     return list(nodes), list(inputs)
 
 
-def _made(
+def _weight_source(
     value: ir.Value, cone: Sequence[ir.Node], inputs: Sequence[ir.Value], version: int
 ) -> WeightSource:
     assert value.dtype is not None

@@ -69,8 +69,8 @@ def small_array(value: ir.Value | None) -> np.ndarray[Any, Any] | None:
     tensor = tensor_of(value)
     if tensor is None or tensor.size > MOST_NUMBERS or tensor.dtype == ir.DataType.STRING:
         return None
-    made: np.ndarray[Any, Any] = tensor.numpy()
-    return made
+    array: np.ndarray[Any, Any] = tensor.numpy()
+    return array
 
 
 def holds(value: ir.Value | None, expected: Any, rtol: float | None = None) -> bool:
@@ -113,13 +113,13 @@ def _tolerance(tensor: Any, rtol: float | None) -> float:
     return _TOLERANCE.get(tensor.dtype, 1e-5) if rtol is None else rtol
 
 
-def _is_number(array: np.ndarray[Any, Any], wanted: float, tolerance: float) -> bool:
+def _is_number(array: np.ndarray[Any, Any], expected: float, tolerance: float) -> bool:
     """Whether an array of one element is close to a number, as in `np.isclose`."""
     if array.dtype.kind in "iub":
-        return bool(array.item() == wanted)
+        return bool(array.item() == expected)
     number = float(array.astype(np.float64).item())
-    near = abs(number - wanted) <= tolerance * abs(wanted)
-    return number == wanted or (near and math.isfinite(wanted))
+    near = abs(number - expected) <= tolerance * abs(expected)
+    return number == expected or (near and math.isfinite(expected))
 
 
 def number(value: Any) -> float | None:

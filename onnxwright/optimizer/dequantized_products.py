@@ -115,12 +115,12 @@ def _multiply(graph: ir.Graph, node: ir.Node, matrix: Any, kind: ir.DataType, na
     new: list[ir.Node] = []
 
     def add(kind: str, inputs: list[Any], part: str, **attributes: Any) -> ir.Value:
-        made = ir.node(kind, inputs, attributes)
-        made.outputs[0].name = names.free(f"{old.name}.{part}")
-        made.outputs[0].type, made.outputs[0].shape = old.type, old.shape
-        made.metadata_props.update(node.metadata_props)
-        new.append(made)
-        return made.outputs[0]
+        added = ir.node(kind, inputs, attributes)
+        added.outputs[0].name = names.free(f"{old.name}.{part}")
+        added.outputs[0].type, added.outputs[0].shape = old.type, old.shape
+        added.metadata_props.update(node.metadata_props)
+        new.append(added)
+        return added.outputs[0]
 
     def number(name: str) -> float:
         held = node.attributes.get(name)

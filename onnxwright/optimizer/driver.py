@@ -287,7 +287,7 @@ class _Part:
             mark = recorder.checkpoint()
             replaced = None
             try:
-                replaced = attempt.made()
+                replaced = attempt.replace()
             finally:
                 if replaced is None or not replaced.results:
                     recorder.rollback(mark)

@@ -65,10 +65,10 @@ class FinishedValues(Env):
 
     def copy(self) -> FinishedValues:
         """The same values, for a body whose nodes are made again."""
-        made = FinishedValues(self.replay)
-        made.passed = self.passed
-        made.update(self.items())
-        return made
+        copied = FinishedValues(self.replay)
+        copied.passed = self.passed
+        copied.update(self.items())
+        return copied
 
     def adopt(self, value: ir.Value) -> None:
         """Know a value that a pass has made after the graph was built."""

@@ -68,9 +68,9 @@ def _shown(node: ir.Node) -> str:
 def _in_full(node: ir.Node) -> str:
     """A node with the names of its inputs, and its attributes."""
     outputs = ", ".join(str(v.name) for v in node.outputs)
-    given = ["" if v is None else str(v.name) for v in node.inputs]
-    given += [str(a) for a in node.attributes.values() if a.type not in _GRAPHS]
-    return clean(f"{outputs} = {node.op_type}({', '.join(given)})")
+    arguments = ["" if v is None else str(v.name) for v in node.inputs]
+    arguments += [str(a) for a in node.attributes.values() if a.type not in _GRAPHS]
+    return clean(f"{outputs} = {node.op_type}({', '.join(arguments)})")
 
 
 _GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)

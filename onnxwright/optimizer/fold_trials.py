@@ -43,7 +43,7 @@ class Trials:
 
     def __init__(self, version: int) -> None:
         self.version = version
-        self._made: dict[ir.Value, Array] = {}
+        self._computed: dict[ir.Value, Array] = {}
 
     def refused(self, node: ir.Node) -> bool:
         """Whether a node fails, or gives another shape than it says.
@@ -99,10 +99,10 @@ class Trials:
     def _has_zeros(self, divisor: ir.Value | None) -> bool:
         return divisor is not None and bool((self._numbers(divisor) == 0).any())
 
-    def _keep(self, node: ir.Node, made: Sequence[Array]) -> None:
+    def _keep(self, node: ir.Node, arrays: Sequence[Array]) -> None:
         """Integers and texts are looked at by later nodes."""
-        pairs = zip(node.outputs, made, strict=True)
-        self._made.update({v: a for v, a in pairs if not _is_float(v)})
+        pairs = zip(node.outputs, arrays, strict=True)
+        self._computed.update({v: a for v, a in pairs if not _is_float(v)})
 
     def _array(self, value: ir.Value) -> Array:
         """The numbers of a value that may decide; zeros where it is a weight."""
@@ -114,9 +114,9 @@ class Trials:
 
     def _numbers(self, value: ir.Value) -> Array:
         """What a value holds."""
-        found = self._made.get(value)
-        if found is not None:
-            return found
+        computed = self._computed.get(value)
+        if computed is not None:
+            return computed
         tensor: Any = value.const_value
         if tensor is None or is_missing(tensor):
             raise UncertainError
@@ -146,10 +146,10 @@ def _bytes(value: ir.Value) -> int:
 def _agrees(node: ir.Node, rule: Callable[[ir.Node, list[Any]], tuple[int, ...]]) -> bool:
     """Whether the shapes of the inputs of a node fit each other, and make that of its output."""
     try:
-        made = rule(node, [tuple(_sizes(v)) for v in node.inputs if v is not None])
+        shape = rule(node, [tuple(_sizes(v)) for v in node.inputs if v is not None])
     except ValueError:
         return False
-    return list(made) == _sizes(node.outputs[0])
+    return list(shape) == _sizes(node.outputs[0])
 
 
 def _broadcast(_: ir.Node, shapes: list[Any]) -> tuple[int, ...]:
@@ -175,8 +175,8 @@ def _names(node: ir.Node) -> list[str]:
     return [str(v.name) for v in node.outputs]
 
 
-def _feeds(inputs: Sequence[ir.Value | None], given: Sequence[Array | None]) -> dict[str, Array]:
-    pairs = zip(inputs, given, strict=True)
+def _feeds(inputs: Sequence[ir.Value | None], arrays: Sequence[Array | None]) -> dict[str, Array]:
+    pairs = zip(inputs, arrays, strict=True)
     return {str(v.name): a for v, a in pairs if v is not None and a is not None}
 
 

@@ -12,7 +12,7 @@ from onnxwright.diagnostics.catalogue import model_tools as messages
 from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.ir.loading import open_ir_function, open_ir_model
 from onnxwright.ir.nested import all_nodes
-from onnxwright.optimizer.functions_by_name import Key, found_callees, shown
+from onnxwright.optimizer.functions_by_name import Key, selected_callees, shown
 from onnxwright.types.roles import Script
 from onnxwright.versions.api import convert_in_place
 
@@ -33,7 +33,7 @@ def replaced(model: ir.Model, replacements: Mapping[Any, Any]) -> None:
     version = model.graph.opset_imports.get("", onnx.defs.onnx_opset_version())
     new: dict[Key, ir.Function] = {}
     for name, replacement in replacements.items():
-        for key in found_callees(model, name):
+        for key in selected_callees(model, name):
             function, *others = _functions(replacement, key, version)
             for node in _calls(model, key):
                 _check_call(node, function, key)
@@ -93,10 +93,10 @@ def _renamed(function: ir.Function, key: Key, version: int) -> ir.Function:
     own = copy.opset_imports.get("", version)
     if own != version:
         copy = _converted(copy, own, version)
-    made = ir.Function(*key, graph=copy.graph, attributes=list(copy.attributes.values()))
-    made.metadata_props.update(function.metadata_props)
-    made.doc_string = function.doc_string
-    return made
+    renamed = ir.Function(*key, graph=copy.graph, attributes=list(copy.attributes.values()))
+    renamed.metadata_props.update(function.metadata_props)
+    renamed.doc_string = function.doc_string
+    return renamed
 
 
 def _converted(function: ir.Function, own: int, version: int) -> ir.Function:

@@ -17,12 +17,13 @@ from onnxwright.types.roles import Script
 Key = tuple[str, str, str]
 
 
-def found_functions(model: ir.Model, wanted: Iterable[Any]) -> set[Key]:
+def selected_functions(model: ir.Model, selection: Iterable[Any]) -> set[Key]:
     """The functions of a model that a user names.
 
     Args:
         model: the model.
-        wanted: names, `domain.name`, identifiers (domain, name[, overload]), scripts or functions.
+        selection: names, `domain.name`, identifiers (domain, name[, overload]), scripts or
+            functions.
 
     Returns:
         Their identifiers; a name selects all functions that have it.
@@ -30,16 +31,16 @@ def found_functions(model: ir.Model, wanted: Iterable[Any]) -> set[Key]:
     Raises:
         ModelToolError: there is no such function (OW876).
     """
-    given = [wanted] if isinstance(wanted, str) else list(wanted)
-    return {key for one in given for key in _matching(one, list(model.functions))}
+    entries = [selection] if isinstance(selection, str) else list(selection)
+    return {key for one in entries for key in _matching(one, list(model.functions))}
 
 
-def found_callees(model: ir.Model, wanted: Any) -> list[Key]:
+def selected_callees(model: ir.Model, entry: Any) -> list[Key]:
     """The functions and custom operators of a model that a user names.
 
     Args:
         model: the model.
-        wanted: as one of those of `found_functions`.
+        entry: as one of those of `selected_functions`.
 
     Returns:
         Their identifiers.
@@ -49,7 +50,7 @@ def found_callees(model: ir.Model, wanted: Any) -> list[Key]:
     """
     holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     called = [n.op_identifier() for h in holders for n in all_nodes(h) if n.domain]
-    return _matching(wanted, list(dict.fromkeys([*model.functions, *called])))
+    return _matching(entry, list(dict.fromkeys([*model.functions, *called])))
 
 
 def shown(key: Key) -> str:

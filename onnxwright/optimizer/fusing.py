@@ -57,7 +57,7 @@ def _fuse_graph(graph: ir.Graph, names: Names, version: int) -> bool:
     return changed
 
 
-def _made_by(value: ir.Value | None, *kinds: str, alone: bool = True) -> ir.Node | None:
+def _producer_of(value: ir.Value | None, *kinds: str, alone: bool = True) -> ir.Node | None:
     """The node of one of some operators that makes a value; `alone`: for one reader."""
     node = None if value is None else value.producer()
     if node is None or value is None or node.domain or node.op_type not in kinds:
@@ -134,9 +134,9 @@ def _grouped(node: ir.Node, version: int) -> bool:
 
 def _repeated(value: ir.Value | None) -> ir.Value | None:
     """The `x [B, heads, S, D]` of a value that repeats each head several times in a row."""
-    joined = _made_by(value, "Reshape", alone=False)
-    copied = None if joined is None else _made_by(joined.inputs[0], "Expand", alone=False)
-    apart = None if copied is None else _made_by(copied.inputs[0], "Unsqueeze", alone=False)
+    joined = _producer_of(value, "Reshape", alone=False)
+    copied = None if joined is None else _producer_of(joined.inputs[0], "Expand", alone=False)
+    apart = None if copied is None else _producer_of(copied.inputs[0], "Unsqueeze", alone=False)
     if value is None or copied is None or apart is None or _numbers(apart.inputs[1]) != [2]:
         return None
     x = apart.inputs[0]
@@ -157,8 +157,8 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node, version: int) -> bool:
     for scale, normal in _either(node):
         if scale is None or scale.shape is None or len(scale.shape) != 1:
             continue
-        cast = _made_by(normal, "Cast")
-        product = _made_by(cast.inputs[0] if cast is not None else normal, "Mul")
+        cast = _producer_of(normal, "Cast")
+        product = _producer_of(cast.inputs[0] if cast is not None else normal, "Mul")
         if product is None or scale.dtype != node.outputs[0].dtype:
             continue
         for x, root in _either(product):
@@ -166,7 +166,7 @@ def _root_mean_square(graph: ir.Graph, node: ir.Node, version: int) -> bool:
             if epsilon is None or x is None or x.shape is None or x.shape[-1] != scale.shape[0]:
                 continue
             # Half precision is computed in single precision, if the model says so.
-            widened = _made_by(x, "Cast", alone=False)
+            widened = _producer_of(x, "Cast", alone=False)
             narrow = None if widened is None else widened.inputs[0]
             attrs = {"axis": -1, "epsilon": epsilon, "stash_type": int(ir.DataType.FLOAT)}
             for candidate in (narrow, x):
@@ -182,16 +182,16 @@ def _epsilon(x: ir.Value | None, root: ir.Value | None) -> float | None:
     """The epsilon of `1 / sqrt(mean(x * x) + epsilon)` over the last axis, in single precision."""
     if x is None or x.dtype != ir.DataType.FLOAT or not isinstance(_last_axis(x), int):
         return None
-    inverse = _made_by(root, "Reciprocal")
-    square_root = None if inverse is None else _made_by(inverse.inputs[0], "Sqrt")
-    total = None if square_root is None else _made_by(square_root.inputs[0], "Add")
+    inverse = _producer_of(root, "Reciprocal")
+    square_root = None if inverse is None else _producer_of(inverse.inputs[0], "Sqrt")
+    total = None if square_root is None else _producer_of(square_root.inputs[0], "Add")
     if total is None:
         return None
     for mean, epsilon in _either(total):
-        numbers, reduced = _numbers(epsilon), _made_by(mean, "ReduceMean")
+        numbers, reduced = _numbers(epsilon), _producer_of(mean, "ReduceMean")
         if reduced is None or numbers is None or len(numbers) != 1 or not _of_last(reduced, x):
             continue
-        square = _made_by(reduced.inputs[0], "Mul", "Pow")
+        square = _producer_of(reduced.inputs[0], "Mul", "Pow")
         if square is None or square.inputs[0] is not x:
             continue
         if square.inputs[1] is x or (square.op_type == "Pow" and _numbers(square.inputs[1]) == [2]):
@@ -234,7 +234,7 @@ class _Rotations:
     def fuse(self, node: ir.Node) -> bool:
         """Replace an Add that ends a rotary embedding by RotaryEmbedding."""
         for left, right in _either(node):
-            plain, turned = _made_by(left, "Mul"), _made_by(right, "Mul")
+            plain, turned = _producer_of(left, "Mul"), _producer_of(right, "Mul")
             if plain is None or turned is None:
                 continue
             for x, cos in _either(plain):
@@ -245,7 +245,7 @@ class _Rotations:
 
     def _rotated(self, x: ir.Value | None, half: ir.Value | None) -> bool:
         """Whether a value is another with its halves exchanged, the second one negated."""
-        joined = _made_by(half, "Concat")
+        joined = _producer_of(half, "Concat")
         if joined is None or x is None or x.shape is None or len(x.shape) != 4:
             return False
         size = x.shape[3]
@@ -253,7 +253,7 @@ class _Rotations:
             return False
         if len(joined.inputs) != 2 or joined.attributes["axis"].as_int() not in (-1, 3):
             return False
-        negated = _made_by(joined.inputs[0], "Neg")
+        negated = _producer_of(joined.inputs[0], "Neg")
         if negated is None:
             return False
         return _is_part(joined.inputs[1], x, 0, size // 2) and _is_part(
@@ -328,7 +328,7 @@ class _Rotations:
 
 def _is_part(value: ir.Value | None, x: ir.Value, start: int, end: int) -> bool:
     """Whether a value is the elements of the last axis of `x` from `start` to `end`."""
-    part = _made_by(value, "Slice")
+    part = _producer_of(value, "Slice")
     if part is None or part.inputs[0] is not x or len(part.inputs) < 4:
         return False
     starts, ends, axes = (_numbers(part.inputs[n]) for n in (1, 2, 3))
@@ -341,11 +341,11 @@ def _is_part(value: ir.Value | None, x: ir.Value, start: int, end: int) -> bool:
 
 def _angles(value: ir.Value | None, kind: str) -> ir.Value | None:
     """The `f [batch, length, half]` of a value `kind(concat(f, f))[:, None]`."""
-    outer = _made_by(value, "Unsqueeze", alone=False)
+    outer = _producer_of(value, "Unsqueeze", alone=False)
     if outer is None or _numbers(outer.inputs[1]) != [1]:
         return None
-    table = _made_by(outer.inputs[0], kind, alone=False)
-    both = None if table is None else _made_by(table.inputs[0], "Concat", alone=False)
+    table = _producer_of(outer.inputs[0], kind, alone=False)
+    both = None if table is None else _producer_of(table.inputs[0], "Concat", alone=False)
     if both is None or len(both.inputs) != 2 or both.inputs[0] is not both.inputs[1]:
         return None
     angles = both.inputs[0]

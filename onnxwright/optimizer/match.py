@@ -51,8 +51,8 @@ class Match:
     @property
     def kinds(self) -> list[OnnxType | None]:
         """The types of the results, as the graph has them."""
-        made = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
-        return [notes_of(v).get(INFERRED) or kind_of(v) for v in made]
+        values = [self.nodes[r.node].outputs[r.index] for r in self.pattern.results]
+        return [notes_of(v).get(INFERRED) or kind_of(v) for v in values]
 
     @property
     def roots(self) -> list[ir.Node]:

@@ -125,12 +125,12 @@ class Matcher:
         if a is not b and self._may_be(p, b) and self._may_be(q, a):
             yield from self._solve(match.copy(), _join([(p, b), (q, a)], goals))
 
-    def _may_be(self, wanted: PatternValue | None, value: Any) -> bool:
+    def _may_be(self, pattern_value: PatternValue | None, value: Any) -> bool:
         """Whether it pays to try an order of two inputs; to explain, all are tried."""
-        if type(wanted) is not Output or self.explain:
+        if type(pattern_value) is not Output or self.explain:
             return True
         node = None if value is None else value.producer()
-        return node is not None and node.op_type == wanted.node.op_type
+        return node is not None and node.op_type == pattern_value.node.op_type
 
     def _solve(self, match: Match, goals: Any) -> Iterator[Match]:
         while goals is not None:
@@ -348,13 +348,13 @@ def _join(pairs: Any, goals: Any) -> Any:
 
 def _candidates(root: PatternNode, match: Match) -> list[ir.Node]:
     """Nodes that may be that of a further result: what is bound leads to them, step by step."""
-    found: dict[ir.Node, None] = {}
+    candidates: dict[ir.Node, None] = {}
     for p in root.inputs:
         for value in _bound(p, match):
             for use in value.uses():
                 if use.node.op_type == root.op_type:
-                    found[use.node] = None
-    return list(found)
+                    candidates[use.node] = None
+    return list(candidates)
 
 
 def _bound(expected: Any, match: Match) -> list[ir.Value]:

@@ -191,12 +191,12 @@ def _maker(
     return lambda tensors: Derived(compute, tensors, dtype, shape)
 
 
-def _finite(made: Any) -> bool:
+def _finite(source: Any) -> bool:
     """Whether numbers stay in the range of a small type; what is not known does not."""
-    if any(is_missing(tensor) for tensor in made.tensors):
+    if any(is_missing(tensor) for tensor in source.tensors):
         return False
     with np.errstate(over="ignore"):
-        return bool(np.isfinite(made.make(made.tensors).numpy()).all())
+        return bool(np.isfinite(source.make(source.tensors).numpy()).all())
 
 
 def _scaled(node: ir.Node) -> Callable[[Array, Array], Array]:
@@ -209,8 +209,8 @@ def _scaled(node: ir.Node) -> Callable[[Array, Array], Array]:
         def transposed(w: Array, s: Array) -> Array:
             parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
             factors = s.reshape(groups, 1, w.shape[1], *(1,) * (w.ndim - 2))
-            made: Array = (parts * factors).reshape(w.shape)
-            return made
+            scaled: Array = (parts * factors).reshape(w.shape)
+            return scaled
 
         return transposed
     if _number(node, "transB", 0):

@@ -337,8 +337,8 @@ def _check(model: ir.Model) -> None:
     parts: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     for part in parts:
         held = () if isinstance(part, ir.Function) else part.initializers.values()
-        given = dict.fromkeys([*part.inputs, *held])
-        verify(given, part.outputs, part, part.opset_imports, opened=True)
+        graph_inputs = dict.fromkeys([*part.inputs, *held])
+        verify(graph_inputs, part.outputs, part, part.opset_imports, opened=True)
 
 
 def _fold_exactly(b: TracingBackend) -> None:

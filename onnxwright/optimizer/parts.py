@@ -14,9 +14,9 @@ from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 
 
 def _applied(one: ir.passes.InPlacePass, model: Model, output: str | PathLike[str] | None) -> Any:
-    made = opened(model, schemas=True).clone()
-    one(made)
-    return returned(made, model, output)
+    copy = opened(model, schemas=True).clone()
+    one(copy)
+    return returned(copy, model, output)
 
 
 def fold_constants(
@@ -51,8 +51,8 @@ def fold_constants(
         >>> import onnx
         >>> text = '<ir_version: 10, opset_import: ["" : 18]> g (float[2,3] x) => (float[3,2] y)'
         >>> text += "{ s = Shape(x)  b = Constant<value_ints=[1, 0]>()  t = Gather(s, b) "
-        >>> made = fold_constants(onnx.parser.parse_model(text + "y = Reshape(x, t) }"))
-        >>> [node.op_type for node in made.graph.node]
+        >>> folded = fold_constants(onnx.parser.parse_model(text + "y = Reshape(x, t) }"))
+        >>> [node.op_type for node in folded.graph.node]
         ['Reshape']
     """
     return _applied(passes.FoldConstants(exact=exact, keep=keep, limit=limit), model, output)
@@ -90,8 +90,8 @@ def inline(
         >>> @script
         ... def four_times(x: FLOAT[2]) -> FLOAT[2]:
         ...     return twice(twice(x))
-        >>> made = inline(four_times)
-        >>> [node.op_type for node in made.graph.node], len(made.functions)
+        >>> inlined = inline(four_times)
+        >>> [node.op_type for node in inlined.graph.node], len(inlined.functions)
         (['Add', 'Add'], 0)
     """
     return _applied(passes.Inline(functions), model, output)
@@ -117,8 +117,8 @@ def remove_unused(model: Model, *, output: str | PathLike[str] | None = None) ->
     Example:
         >>> import onnx
         >>> text = '<ir_version: 10, opset_import: ["" : 18]> g (float[2] x) => (float[2] y)'
-        >>> made = remove_unused(onnx.parser.parse_model(text + "{ a = Abs(x)  y = Neg(x) }"))
-        >>> [node.op_type for node in made.graph.node]
+        >>> model = remove_unused(onnx.parser.parse_model(text + "{ a = Abs(x)  y = Neg(x) }"))
+        >>> [node.op_type for node in model.graph.node]
         ['Neg']
     """
     return _applied(passes.RemoveUnused(), model, output)
@@ -162,8 +162,8 @@ def replace_functions(
         ...     '<ir_version: 10, opset_import: ["" : 18, "d" : 1]> g (float[2] x) => (float[2] y)'
         ... )
         >>> model = onnx.parser.parse_model(text + "{ y = d.Double(x) }")
-        >>> made = inline(replace_functions(model, {"d.Double": double}))
-        >>> [node.op_type for node in made.graph.node]
+        >>> inlined = inline(replace_functions(model, {"d.Double": double}))
+        >>> [node.op_type for node in inlined.graph.node]
         ['Add']
     """
     return _applied(passes.ReplaceFunctions(replacements), model, output)

@@ -24,7 +24,7 @@ from onnxwright.optimizer import constant_folding
 from onnxwright.optimizer.chosen_rules import checked_rules
 from onnxwright.optimizer.constant_folding import FOLD_LIMIT
 from onnxwright.optimizer.function_replacement import replaced
-from onnxwright.optimizer.functions_by_name import Key, found_functions
+from onnxwright.optimizer.functions_by_name import Key, selected_functions
 from onnxwright.optimizer.leftovers import as_constants, fit_ir_version
 from onnxwright.optimizer.metadata import MetadataMerger
 from onnxwright.optimizer.optimize import optimize
@@ -222,10 +222,10 @@ class Rewrite(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Rewrite in a model."""
-        made, used = rewritten(model, self.rules, self.level, self.metadata)
+        new_model, used = rewritten(model, self.rules, self.level, self.metadata)
         if not used:
             return ir.passes.PassResult(model, modified=False)
-        return _filled(model, made, modified=True)
+        return _filled(model, new_model, modified=True)
 
 
 class Optimize(ir.passes.InPlacePass):
@@ -248,16 +248,16 @@ class Optimize(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Optimize a model."""
-        made, report = optimize(model, **{**self.options, "report": True})
-        result = _filled(model, made, modified=bool(report.steps or report.shared_weights))
-        model.ir_version = made.ir_version
+        optimized, report = optimize(model, **{**self.options, "report": True})
+        result = _filled(model, optimized, modified=bool(report.steps or report.shared_weights))
+        model.ir_version = optimized.ir_version
         return result
 
 
-def _with_one_version(model: ir.Model, wanted: set[Key]) -> ir.Model:
+def _with_one_version(model: ir.Model, to_inline: set[Key]) -> ir.Model:
     """The model; a copy with all functions converted where one to inline has another version."""
     version = model.graph.opset_imports.get("")
-    own = {model.functions[key].opset_imports.get("", version) for key in wanted}
+    own = {model.functions[key].opset_imports.get("", version) for key in to_inline}
     if version is None or own == {version}:
         return model
     copy = model.clone()
@@ -270,7 +270,7 @@ def _chosen(model: ir.Model, functions: Functions) -> set[Key]:
         return set(model.functions)
     if callable(functions):
         return {key for key, function in model.functions.items() if functions(function)}
-    return found_functions(model, functions)
+    return selected_functions(model, functions)
 
 
 def _filled(model: ir.Model, changed: ir.Model, *, modified: bool) -> ir.passes.PassResult:

@@ -341,10 +341,10 @@ def _check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
             )
 
 
-def _operand(given: Any) -> PatternValue | None:
-    if given is None or isinstance(given, PatternValue):
-        return given
-    return Literal(given)
+def _operand(operand: Any) -> PatternValue | None:
+    if operand is None or isinstance(operand, PatternValue):
+        return operand
+    return Literal(operand)
 
 
 def _line() -> int | None:

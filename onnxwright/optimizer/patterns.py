@@ -146,13 +146,13 @@ class Pattern:
 
 def _used(pattern: Pattern) -> set[str]:
     """The names of the values and attributes that a pattern reads."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in pattern.nodes:
-        found.update(v.name for v in node.inputs if isinstance(v, Variable))
-        found.update(v.name for v in node.attributes.values() if isinstance(v, AttributeVariable))
+        names.update(v.name for v in node.inputs if isinstance(v, Variable))
+        names.update(v.name for v in node.attributes.values() if isinstance(v, AttributeVariable))
         if node.rest is not None:
-            found.add(node.rest.name)
-    return found
+            names.add(node.rest.name)
+    return names
 
 
 def _hint(parameter: inspect.Parameter) -> Any:

@@ -85,10 +85,10 @@ def _is_factor(node: ir.Node, value: ir.Value) -> bool:
 def _is_of_matrices(value: ir.Value, product: ir.Node) -> bool:
     """Whether a product is of two matrices and reads the second one as it is stored."""
     ranks = {len(v.shape) for v in product.inputs[:2] if v is not None and v.shape is not None}
-    known = all(v is not None and v.shape is not None for v in product.inputs[:2])
+    have_ranks = all(v is not None and v.shape is not None for v in product.inputs[:2])
     transposed = product.attributes.get("transB")
     plain = transposed is None or not transposed.as_int()
-    return len(value.uses()) == 1 and known and ranks == {2} and plain
+    return len(value.uses()) == 1 and have_ranks and ranks == {2} and plain
 
 
 def _scale(
@@ -191,5 +191,5 @@ def _sizes(value: ir.Value) -> list[int] | None:
     """The shape of a value, where all of it is known."""
     if value.shape is None:
         return None
-    found = [n for n in value.shape if isinstance(n, int)]
-    return found if len(found) == len(value.shape) else None
+    sizes = [n for n in value.shape if isinstance(n, int)]
+    return sizes if len(sizes) == len(value.shape) else None

@@ -107,18 +107,20 @@ class Rewriter:
 
     def again(self) -> Rewriter:
         """A rewriter of the same rules that has not been used."""
-        made = copy(self)
-        made.fired, made.failures, made.refusals, made.functions = Counter(), {}, {}, {}
-        made.taken, made._replaced, made._uses = set(), {}, {}
-        return made
+        fresh = copy(self)
+        fresh.fired, fresh.failures, fresh.refusals, fresh.functions = Counter(), {}, {}, {}
+        fresh.taken, fresh._replaced, fresh._uses = set(), {}, {}
+        return fresh
 
     def _undoes_more(self, match: Match, node: ir.Node) -> bool:
         """Whether something larger was replaced inside: what is left is for the next round."""
         size = len(match.nodes)
         if any(r in self.taken for r in match.roots if r is not node):
             return True  # another match makes that result already
-        known = [self._replaced.get(n) for n in match.nodes.values()] if self._replaced else []
-        return any(k is not None and len(k.nodes) > size for k in known)
+        replacements = (
+            [self._replaced.get(n) for n in match.nodes.values()] if self._replaced else []
+        )
+        return any(k is not None and len(k.nodes) > size for k in replacements)
 
     def note(self, rule: Rule, match: Match, use: Use) -> None:
         """Remember what was replaced, and count it; what lies inside of it is not counted again."""
@@ -179,18 +181,18 @@ class Attempt:
         self.b = replay.b
         self.env = env
 
-    def made(self) -> Replaced | None:
+    def replace(self) -> Replaced | None:
         """What takes the place of the match; None where the rule declines or may not be used."""
         if self._touches_kept() or any(v in self.env for v in self._other_results()):
             return None
         # The match asks this object, and this object has the match: in the end neither stays.
         self.match.resolve, self.match.call = self._value, self._called
         try:
-            return self._made()
+            return self._replace()
         finally:
             self.match.forget()
 
-    def _made(self) -> Replaced | None:
+    def _replace(self) -> Replaced | None:
         bound = self._bound()
         if bound is None:
             return None
@@ -260,10 +262,10 @@ class Attempt:
     def _value(self, value: ir.Value | None) -> GraphValue | None:
         if value is None:
             return None
-        found = self.env.get(value)
-        if found is None and value.const_value is not None and value.producer() is None:
-            found = self.replay.value(value, self.env)
-        return found
+        graph_value = self.env.get(value)
+        if graph_value is None and value.const_value is not None and value.producer() is None:
+            graph_value = self.replay.value(value, self.env)
+        return graph_value
 
     def _replacement(self, bound: dict[str, Any]) -> list[GraphValue] | None:
         origin = props_of(self.match.roots[0]).get(ORIGIN)
@@ -325,9 +327,9 @@ class Attempt:
     def _called(self, script: Any, *values: Any) -> Any:
         """A call of a script as a function of the model: `match.call` of replacements."""
         functions = script.lowered_functions(self.rewriter.scope.version)
-        given = [v if isinstance(v, GraphValue) else as_value(self.b, v) for v in values]
-        made = self._call(functions, given)
-        return made[0] if len(made) == 1 else tuple(made)
+        arguments = [v if isinstance(v, GraphValue) else as_value(self.b, v) for v in values]
+        outputs = self._call(functions, arguments)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _call(
         self, functions: Sequence[ir.Function], inputs: Sequence[GraphValue | None]

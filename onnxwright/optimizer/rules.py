@@ -64,7 +64,7 @@ class Rule:
         self.doc = inspect.getdoc(function) or ""
         self.patterns = [pattern or Pattern.traced(function, self.name)]
         self.replacement: Replacement | None = None
-        self._wanted: Sequence[str] = ()
+        self._parameters: Sequence[str] = ()
         self._before: Sequence[str] = ()  # those before `*rest`
         self._rest: str | None = None
         self.since = since
@@ -115,10 +115,10 @@ class Rule:
                     rule=self.name, reason=f"no pattern binds `{p.name}`",
                     parameters=", ".join(sorted(bound_names))
                 ))  # fmt: skip
-        self._wanted = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        self._parameters = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
         place = next((n for n, p in enumerate(parameters) if p.kind is p.VAR_POSITIONAL), None)
         self._rest = None if place is None else parameters[place].name
-        self._before = self._wanted[:place]
+        self._before = self._parameters[:place]
         self.replacement = function
         return self
 
@@ -152,9 +152,9 @@ class Rule:
         if self._rest is not None:
             arguments = [bound.get(n) for n in self._before]
             rest = bound.get(self._rest) or ()
-            after = {n: bound.get(n) for n in self._wanted if n not in self._before}
+            after = {n: bound.get(n) for n in self._parameters if n not in self._before}
             return self.replacement(op, *arguments, *rest, **after)
-        return self.replacement(op, **{n: bound.get(n) for n in self._wanted})
+        return self.replacement(op, **{n: bound.get(n) for n in self._parameters})
 
     def for_version(self, _version: int) -> Rule:
         """The rule for models of an opset version."""

@@ -166,18 +166,20 @@ class _Screened:
         return may_lie(root, node) and (not self.common or _may_share(root, node, self.common))
 
 
-def _is_needed(node: PatternNode, name: str, wanted: Any) -> bool:
+def _is_needed(node: PatternNode, name: str, expected: Any) -> bool:
     """Whether a node without an attribute is never that of a pattern."""
-    if isinstance(wanted, AttributeVariable) or node.domain or name == "axis":
+    if isinstance(expected, AttributeVariable) or node.domain or name == "axis":
         return False  # an axis can be counted from both ends
-    return not any(is_same(d, wanted) for d in _defaults(node.op_type, name))
+    return not any(is_same(d, expected) for d in _defaults(node.op_type, name))
 
 
 @functools.cache
 def _defaults(op_type: str, name: str) -> list[Any]:
     """What an absent attribute of a standard operator is, in each version that has it."""
-    known = [signature("", op_type, since) for since, _ in versions_of("", op_type)]
-    return [s.attributes[name].default for s in known if s is not None and name in s.attributes]
+    signatures = [signature("", op_type, since) for since, _ in versions_of("", op_type)]
+    return [
+        s.attributes[name].default for s in signatures if s is not None and name in s.attributes
+    ]
 
 
 def _form(node: PatternNode, common: _Common) -> str:
@@ -263,8 +265,8 @@ def pattern_index(rules: Iterable[Rule], scope: Scope) -> PatternIndex:
 
 @functools.lru_cache(maxsize=16)
 def _index(rules: tuple[Rule, ...], _patterns: tuple[int, ...], version: int) -> PatternIndex:
-    made = [r.for_version(version) for r in rules]
-    pairs = [(r, p) for r in made for p in r.patterns]
+    versioned = [r.for_version(version) for r in rules]
+    pairs = [(r, p) for r in versioned for p in r.patterns]
     pairs.sort(key=lambda pair: -len(pair[1].nodes))
     # The results that a model computes first are made where the first of them is.
     return PatternIndex((r, p, root) for r, p in pairs for root in p.roots)

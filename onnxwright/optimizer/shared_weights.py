@@ -171,10 +171,10 @@ def _sample(value: ir.Value, size: int) -> Hashable:
 
 def _digest(value: ir.Value) -> Hashable:
     """What two arrays of one type and shape have in common only if they are the same."""
-    made = hashlib.blake2b(digest_size=32)
+    digest = hashlib.blake2b(digest_size=32)
     for piece in _pieces(value.const_value):
-        made.update(piece)
-    return made.digest()
+        digest.update(piece)
+    return digest.digest()
 
 
 def _pieces(tensor: Any) -> Iterator[bytes | memoryview]:

@@ -73,10 +73,10 @@ _ORDERLESS = ("ReduceMax", "ReduceMin")
 
 def _may_round(node: ir.Node) -> bool:
     """Whether an element of the result may depend, by its last bit, on where it lies."""
-    made = node.outputs[0].dtype
-    if made is not None and not made.is_floating_point():
+    dtype = node.outputs[0].dtype
+    if dtype is not None and not dtype.is_floating_point():
         return False
-    return not facts(node.op_type).correctly_rounded or made is None or made.itemsize < 4
+    return not facts(node.op_type).correctly_rounded or dtype is None or dtype.itemsize < 4
 
 
 def _elementwise(node: ir.Node, perm: Perm, carried: Container[ir.Value]) -> Move | None:
@@ -112,7 +112,7 @@ def _numbers(value: ir.Value | None) -> list[int] | None:
     return None if array is None or array.dtype.kind not in "iu" else array.reshape(-1).tolist()
 
 
-def _given(node: ir.Node, place: int, name: str) -> tuple[list[int] | None, bool]:
+def _integers_of(node: ir.Node, place: int, name: str) -> tuple[list[int] | None, bool]:
     """Integers that are an input or an attribute, and whether they are an input."""
     attr = node.attributes.get(name)
     if attr is not None:
@@ -122,7 +122,7 @@ def _given(node: ir.Node, place: int, name: str) -> tuple[list[int] | None, bool
 
 
 def _slice(node: ir.Node, perm: Perm) -> Move | None:
-    axes, is_input = _given(node, 3, "axes")
+    axes, is_input = _integers_of(node, 3, "axes")
     if axes is None:
         return None
     moved = [perm[a % len(perm)] for a in axes]
@@ -133,7 +133,7 @@ def _pad(node: ir.Node, perm: Perm) -> Move | None:
     if len(node.inputs) > 3 and node.inputs[3] is not None:
         axes = _numbers(node.inputs[3])
         return None if axes is None else Move(constants={3: [perm[a % len(perm)] for a in axes]})
-    pads, is_input = _given(node, 1, "pads")
+    pads, is_input = _integers_of(node, 1, "pads")
     rank = len(perm)
     if pads is None or len(pads) != 2 * rank:
         return None
@@ -144,7 +144,7 @@ def _pad(node: ir.Node, perm: Perm) -> Move | None:
 
 
 def _reduced(node: ir.Node, perm: Perm) -> Move | None:
-    axes, is_input = _given(node, 1, "axes")
+    axes, is_input = _integers_of(node, 1, "axes")
     keeps = node.attributes.get("keepdims")
     if not axes or (keeps is not None and keeps.is_ref()):
         return None
@@ -156,21 +156,21 @@ def _reduced(node: ir.Node, perm: Perm) -> Move | None:
     return move
 
 
-def _is_in_order(made: Move, perm: Perm, gone: set[int]) -> bool:
+def _is_in_order(move: Move, perm: Perm, gone: set[int]) -> bool:
     """Whether the axes that are left have their order already; the result is then the last one."""
     left = [p for n, p in enumerate(perm) if n not in gone]
-    made.is_last = left == sorted(left)
-    return made.is_last
+    move.is_last = left == sorted(left)
+    return move.is_last
 
 
 def _squeeze(node: ir.Node, perm: Perm) -> Move | None:
-    axes, is_input = _given(node, 1, "axes")
+    axes, is_input = _integers_of(node, 1, "axes")
     if not axes:
         return None
     gone = {a % len(perm) for a in axes}
     moved = sorted(perm[a] for a in gone)
-    made = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
-    return made if _is_in_order(made, perm, gone) else None
+    move = Move(constants={1: moved}) if is_input else Move(attributes={"axes": moved})
+    return move if _is_in_order(move, perm, gone) else None
 
 
 def _resize(node: ir.Node, perm: Perm) -> Move | None:

@@ -93,8 +93,8 @@ class _Place:
 def _transposes(graph: ir.Graph) -> tuple[Sequence[ir.Node], dict[ir.Node, Perm]]:
     """The nodes of a graph, none where no Transpose is among them, and their permutations."""
     nodes = list(graph)
-    found = [(node, perm_of(node)) for node in nodes if node.op_type == "Transpose"]
-    perms = {node: perm for node, perm in found if perm is not None}
+    pairs = [(node, perm_of(node)) for node in nodes if node.op_type == "Transpose"]
+    perms = {node: perm for node, perm in pairs if perm is not None}
     return (nodes if perms else ()), perms
 
 

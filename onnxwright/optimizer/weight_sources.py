@@ -79,9 +79,9 @@ def source_of(value: ir.Value) -> WeightSource:
     Returns:
         Its sources.
     """
-    found = notes_of(value).get(_KEY)
-    if isinstance(found, WeightSource):
-        return found
+    source = notes_of(value).get(_KEY)
+    if isinstance(source, WeightSource):
+        return source
     return WeightSource((str(value.name),), (value.const_value,), lambda tensors: tensors[0])
 
 
@@ -94,19 +94,19 @@ def is_derived(value: ir.Value) -> bool:
     return _KEY in notes_of(value)
 
 
-def set_source(value: ir.Value, made: WeightSource) -> None:
-    """Let an initializer hold what is made of others.
+def set_source(value: ir.Value, source: WeightSource) -> None:
+    """Let an initializer hold what is computed from others.
 
     Args:
         value: the initializer; its tensor, type and shape are set.
-        made: its sources.
+        source: what it is computed from, and how.
     """
-    tensor = made.make(made.tensors)
+    tensor = source.make(source.tensors)
     tensor.name = value.name
     value.const_value = tensor
     value.shape = ir.Shape(list(tensor.shape))
     value.type = ir.TensorType(tensor.dtype)
-    value.meta[_KEY] = made
+    value.meta[_KEY] = source
 
 
 def combined(values: Sequence[ir.Value], make: Callable[[Sequence[Any]], Any]) -> WeightSource:
@@ -160,12 +160,12 @@ def sources(model: ir.Model) -> dict[str, Any]:
     Returns:
         The tensor of each name, as the module has it.
     """
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for value in model.graph.initializers.values():
         if value.const_value is not None:
-            made = source_of(value)
-            found.update(zip(made.names, made.tensors, strict=True))
-    return found
+            source = source_of(value)
+            tensors.update(zip(source.names, source.tensors, strict=True))
+    return tensors
 
 
 def load_weights(model: ir.Model, tensors: Mapping[str, Any]) -> None:

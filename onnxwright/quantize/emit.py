@@ -107,8 +107,8 @@ class Weights:
             a product only where nothing else reads the integers.
     """
 
-    def __init__(self, name: str, made: Rounded, kind: ir.DataType, *, copies: bool) -> None:
-        self.name, self.made, self.kind = name, made, kind
+    def __init__(self, name: str, matrix: Rounded, kind: ir.DataType, *, copies: bool) -> None:
+        self.name, self.matrix, self.kind = name, matrix, kind
         self._copies = copies
         self._tensors: dict[str, Any] = {}
         self._values: dict[tuple[int, str], ir.Value] = {}
@@ -127,8 +127,8 @@ class Weights:
 
     def integers(self, array: Array, signed: bool) -> Any:
         """A tensor of integers of the bits of the weight."""
-        kind = _TYPES[self.made.bits, signed]
-        if self.made.bits == 8:
+        kind = _TYPES[self.matrix.bits, signed]
+        if self.matrix.bits == 8:
             return ir.Tensor(np.ascontiguousarray(array), kind)
         return ir.PackedTensor(packed(array), kind, shape=ir.Shape(array.shape))
 
@@ -139,27 +139,27 @@ class Weights:
 
 def dequantized(write: Emitter, weights: Weights, use: WeightUse) -> ir.Value:
     """DequantizeLinear of a weight: (K, N), in the type of the operand."""
-    made, graph = weights.made, use.graph
-    blocked = bool(made.block)
-    scale = made.scale if blocked else made.scale.reshape(-1)
+    matrix, graph = weights.matrix, use.graph
+    blocked = bool(matrix.block)
+    scale = matrix.scale if blocked else matrix.scale.reshape(-1)
     inputs: list[ir.Value | None] = [
         weights.value(
-            write, "quantized", graph, lambda: weights.integers(made.values, made.signed)
+            write, "quantized", graph, lambda: weights.integers(matrix.values, matrix.signed)
         ),
         weights.value(write, "scale", graph, lambda: weights.floats(scale)),
     ]
-    if made.zero is not None:
-        zero = made.zero if blocked else made.zero.reshape(-1)
+    if matrix.zero is not None:
+        zero = matrix.zero if blocked else matrix.zero.reshape(-1)
         inputs.append(weights.value(
-            write, "zero_point", graph, lambda: weights.integers(zero, made.signed)
+            write, "zero_point", graph, lambda: weights.integers(zero, matrix.signed)
         ))  # fmt: skip
     attrs: dict[str, Any] = {"axis": 1}
     if blocked:
-        attrs = {"axis": 0, "block_size": made.block}
+        attrs = {"axis": 0, "block_size": matrix.block}
     result = write.node(
         "DequantizeLinear", inputs, write.named(f"{weights.name}_dequantized"), **attrs
     )
-    result.type, result.shape = ir.TensorType(weights.kind), ir.Shape(made.values.shape)
+    result.type, result.shape = ir.TensorType(weights.kind), ir.Shape(matrix.values.shape)
     return result
 
 
@@ -211,31 +211,31 @@ def multiplied_nbits(
     write: Emitter, weights: Weights, use: WeightUse, accuracy_level: int | None
 ) -> Any:
     """MatMulNBits: the weight is (N, blocks, bytes), its scales (N, blocks)."""
-    made, graph = weights.made, use.graph
-    rows, columns = made.values.shape
+    matrix, graph = weights.matrix, use.graph
+    rows, columns = matrix.values.shape
 
     def bytes_of() -> Any:
-        values, _ = made.unsigned()
-        middle = 1 << (made.bits - 1)
-        whole = np.full((made.scale.shape[0] * made.block, columns), middle, np.uint8)
+        values, _ = matrix.unsigned()
+        middle = 1 << (matrix.bits - 1)
+        whole = np.full((matrix.scale.shape[0] * matrix.block, columns), middle, np.uint8)
         whole[:rows] = values
-        cut = np.ascontiguousarray(whole.T).reshape(columns, -1, made.block)
-        return ir.Tensor(packed_rows(cut) if made.bits == 4 else cut)
+        cut = np.ascontiguousarray(whole.T).reshape(columns, -1, matrix.block)
+        return ir.Tensor(packed_rows(cut) if matrix.bits == 4 else cut)
 
     def zeros_of(zero: Array) -> Any:
         turned = np.ascontiguousarray(zero.T)
-        return ir.Tensor(packed_rows(turned) if made.bits == 4 else turned)
+        return ir.Tensor(packed_rows(turned) if matrix.bits == 4 else turned)
 
     def factor(x: ir.Value) -> ir.Value:
         inputs: list[ir.Value | None] = [
             x,
-            weights.value(write, f"q{made.bits}", graph, bytes_of),
-            weights.value(write, "scales", graph, lambda: weights.floats(made.scale.T)),
+            weights.value(write, f"q{matrix.bits}", graph, bytes_of),
+            weights.value(write, "scales", graph, lambda: weights.floats(matrix.scale.T)),
         ]
-        zero = made.unsigned()[1]
+        zero = matrix.unsigned()[1]
         if zero is not None:
             inputs.append(weights.value(write, "zero_points", graph, lambda: zeros_of(zero)))
-        attrs = {"K": rows, "N": columns, "bits": made.bits, "block_size": made.block}
+        attrs = {"K": rows, "N": columns, "bits": matrix.bits, "block_size": matrix.block}
         if accuracy_level is not None:
             attrs["accuracy_level"] = accuracy_level
         name = write.named(f"{use.node.outputs[0].name}_product")
@@ -251,7 +251,7 @@ def multiplied_integers(
 
     The weight is UINT8: products of UINT8 and INT8 saturate in ONNX Runtime on older processors.
     """
-    made, graph = weights.made, use.graph
+    matrix, graph = weights.matrix, use.graph
     wide = weights.kind is not ir.DataType.FLOAT
 
     def factor(x: ir.Value) -> ir.Value:
@@ -263,7 +263,7 @@ def multiplied_integers(
                 y = write.node("Cast", [x], write.named(f"{x.name}_float"), to=1)
             outputs = [write.named(f"{x.name}_{part}") for part in ("rounded", "step", "zero")]
             rounded[key] = write.several("DynamicQuantizeLinear", [y], outputs)
-        values, zero = made.unsigned()
+        values, zero = matrix.unsigned()
         middle = ir.Tensor(np.array(_MIDDLE, np.uint8))
         integers, step, place = rounded[key]
         product = write.node("MatMulInteger", [
@@ -273,7 +273,7 @@ def multiplied_integers(
             )),
         ], write.named(f"{name}_integers"))  # fmt: skip
         as_float = write.node("Cast", [product], write.named(f"{name}_float"), to=1)
-        steps = ir.Tensor(made.scale.reshape(-1).astype(np.float32))
+        steps = ir.Tensor(matrix.scale.reshape(-1).astype(np.float32))
         scale = write.node(
             "Mul", [step, weights.value(write, "scale", graph, lambda: steps)],
             write.named(f"{name}_scale"),
@@ -292,19 +292,19 @@ def gathered_block_quantized(write: Emitter, weights: Weights, use: WeightUse) -
     ONNX Runtime 1.23 reads other zero points than those of a row where an odd number of them has
     four bits each: such a table has one more block, which a Slice leaves out.
     """
-    made, graph = weights.made, use.graph
-    values, zero = made.unsigned()
-    scale, width = made.scale, len(values)
-    if made.bits == 4 and zero is not None and len(zero) % 2:
+    matrix, graph = weights.matrix, use.graph
+    values, zero = matrix.unsigned()
+    scale, width = matrix.scale, len(values)
+    if matrix.bits == 4 and zero is not None and len(zero) % 2:
         scale, zero = np.pad(scale, _ONE_MORE, "edge"), np.pad(zero, _ONE_MORE, "edge")
-        values = np.pad(values, ((0, len(scale) * made.block - width), (0, 0)))
+        values = np.pad(values, ((0, len(scale) * matrix.block - width), (0, 0)))
 
     def bytes_of(array: Array) -> Any:
         turned = np.ascontiguousarray(array.T)
-        return ir.Tensor(packed_rows(turned) if made.bits == 4 else turned)
+        return ir.Tensor(packed_rows(turned) if matrix.bits == 4 else turned)
 
     inputs = [
-        weights.value(write, f"q{made.bits}", graph, lambda: bytes_of(values)),
+        weights.value(write, f"q{matrix.bits}", graph, lambda: bytes_of(values)),
         use.node.inputs[1],
         weights.value(write, "scales", graph, lambda: weights.floats(scale.T)),
     ]
@@ -313,9 +313,9 @@ def gathered_block_quantized(write: Emitter, weights: Weights, use: WeightUse) -
     name = use.node.outputs[0].name
     rows = write.node(
         "GatherBlockQuantized", inputs, write.named(f"{name}_rows"), _MICROSOFT,
-        gather_axis=0, quantize_axis=1, block_size=made.block, bits=made.bits,
+        gather_axis=0, quantize_axis=1, block_size=matrix.block, bits=matrix.bits,
     )  # fmt: skip
-    if len(scale) > len(made.scale):
+    if len(scale) > len(matrix.scale):
         bounds = [write.array(f"{name}_{part}", np.array([number], np.int64))
                   for part, number in (("start", 0), ("width", width), ("axis", -1))]  # fmt: skip
         rows = write.node("Slice", [rows, *bounds], write.named(f"{name}_part"))
@@ -333,18 +333,18 @@ def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) 
         weights: the table, rounded as (width, rows).
         blocks: whether DequantizeLinear has blocks (opset 21).
     """
-    made, graph = weights.made, use.graph
+    matrix, graph = weights.matrix, use.graph
     name, ids = use.node.outputs[0].name, use.node.inputs[1]
-    values, zero = made.unsigned()
+    values, zero = matrix.unsigned()
     width = values.shape[0]
 
     def rows_of(part: str, make: Any) -> ir.Value:
         table = weights.value(write, part, graph, make)
         return write.node("Gather", [table, ids], write.named(f"{name}_{part}"), axis=0)
 
-    scale = rows_of("row_scale", lambda: weights.floats(made.scale.T))
-    if made.bits == 8:
-        found = rows_of("rows", lambda: ir.Tensor(np.ascontiguousarray(values.T)))
+    scale = rows_of("row_scale", lambda: weights.floats(matrix.scale.T))
+    if matrix.bits == 8:
+        integers = rows_of("rows", lambda: ir.Tensor(np.ascontiguousarray(values.T)))
     else:
         half = width // 2
         pairs = rows_of("rows", lambda: ir.Tensor(
@@ -358,24 +358,24 @@ def gathered(write: Emitter, weights: Weights, use: WeightUse, *, blocks: bool) 
             "BitShift", [pairs, write.array(f"{name}_shift", np.array(4, np.uint8))],
             write.named(f"{name}_high"), direction="RIGHT",
         )  # fmt: skip
-        found = write.node("Concat", [low, high], write.named(f"{name}_integers"), axis=-1)
+        integers = write.node("Concat", [low, high], write.named(f"{name}_integers"), axis=-1)
     if zero is not None:
         zeros = rows_of("row_zero_point", lambda: ir.Tensor(np.ascontiguousarray(zero.T)))
     else:
-        middle = ir.tensor(np.array([1 << (made.bits - 1)], np.uint8))
+        middle = ir.tensor(np.array([1 << (matrix.bits - 1)], np.uint8))
         sizes = write.node("Shape", [scale], write.named(f"{name}_sizes"))
         zeros = write.node("ConstantOfShape", [sizes], write.named(f"{name}_middle"), value=middle)
     result = write.named(f"{name}_dequantized")
     if blocks:
         # Of one scale for a row, the block is the row.
-        block = made.block or width
+        block = matrix.block or width
         write.replace(write.node(
-            "DequantizeLinear", [found, scale, zeros], result, axis=-1, block_size=block
+            "DequantizeLinear", [integers, scale, zeros], result, axis=-1, block_size=block
         ))  # fmt: skip
         return
     apart = [
         write.node("Cast", [v], write.named(f"{name}_float"), to=weights.kind)
-        for v in (found, zeros)
+        for v in (integers, zeros)
     ]
     moved = write.node("Sub", list(apart), write.named(f"{name}_moved"))
     write.replace(write.node("Mul", [moved, scale], result))

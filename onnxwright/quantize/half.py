@@ -112,13 +112,13 @@ def to_half(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 21]>'
         ...     "g (float[1,2] x) => (float[1,2] y) { y = Softmax(x) }"
         ... )
-        >>> [node.op_type for node in to_half(made).graph.node]
+        >>> [node.op_type for node in to_half(model).graph.node]
         ['Cast', 'Softmax', 'Cast']
-        >>> [node.op_type for node in to_half(made, io="half").graph.node]
+        >>> [node.op_type for node in to_half(model, io="half").graph.node]
         ['Softmax']
     """
     if dtype not in _TYPES:
@@ -126,20 +126,20 @@ def to_half(
     if io not in ("keep", "half"):
         _refuse("io", io, "'keep' for inputs and outputs as they are, 'half' to change them")
     source, patterns = opened(model), Patterns("keep", keep)
-    made, kind = source.model, _TYPES[dtype]
-    raise_version(made, _LEAST_VERSION[kind], single=True)
-    if made.functions:
-        InlinePass()(made)
-        made.functions.clear()
-    infer_types(made)
+    half_model, kind = source.model, _TYPES[dtype]
+    raise_version(half_model, _LEAST_VERSION[kind], single=True)
+    if half_model.functions:
+        InlinePass()(half_model)
+        half_model.functions.clear()
+    infer_types(half_model)
     done = HalfReport(dtype)
-    before = stored_bytes(made)
+    before = stored_bytes(half_model)
     plan = Plan(kind, half_io=io == "half")
-    _decide(plan, made, patterns, inputs, done)
-    rewrite(made, plan)
-    patterns.warn_unused(node.op_type for node in all_nodes(made.graph))
-    done.bytes = (before, stored_bytes(made))
-    result = source.close(made)
+    _decide(plan, half_model, patterns, inputs, done)
+    rewrite(half_model, plan)
+    patterns.warn_unused(node.op_type for node in all_nodes(half_model.graph))
+    done.bytes = (before, stored_bytes(half_model))
+    result = source.close(half_model)
     return (result, done) if report else result
 
 

@@ -166,7 +166,7 @@ class _Rewriter:
         if key in self._casts:
             return self._casts[key]
         kind = self._plan.kind if half else FLOAT
-        made, inner = [], value
+        nodes, inner = [], value
         if half and self._is_wide(value):
             limit = limit_of(kind)
             bounds = [
@@ -178,19 +178,19 @@ class _Rewriter:
                 node = ir.node(operator, [inner, bound])
                 node.outputs[0].name = self._names.unique(f"{value.name}_limited")
                 inner = _typed(node.outputs[0], FLOAT, value)
-                made.append(node)
+                nodes.append(node)
         node = ir.node("Cast", [inner], {"to": kind})
         ending = "half" if half else "float"
         node.outputs[0].name = self._names.unique(f"{value.name}_{ending}")
         result = _typed(node.outputs[0], kind, value)
-        made.append(node)
+        nodes.append(node)
         maker = value.producer()
         if maker is not None and maker.graph is graph:
-            graph.insert_after(maker, made)
+            graph.insert_after(maker, nodes)
         elif len(graph):
-            graph.insert_before(graph[0], made)
+            graph.insert_before(graph[0], nodes)
         else:
-            graph.extend(made)
+            graph.extend(nodes)
         self._casts[key] = result
         return result
 

@@ -47,7 +47,7 @@ def opened(source: Any) -> Opened:
         ModelTypeError: it is not a model (OW752).
     """
     model = door.opened(source, schemas=True).clone()
-    return Opened(model, lambda made: door.returned(made, source))
+    return Opened(model, lambda changed: door.returned(changed, source))
 
 
 def raise_version(model: ir.Model, version: int, *, single: bool = False) -> None:

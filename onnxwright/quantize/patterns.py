@@ -38,9 +38,9 @@ class Patterns:
             self._unused.pop(pattern, None)
         return bool(chosen)
 
-    def warn_unused(self, found: Iterable[str]) -> None:
+    def warn_unused(self, candidates: Iterable[str]) -> None:
         """Warn about each name or pattern that was never chosen (OW922)."""
-        names = list(dict.fromkeys(found))
+        names = list(dict.fromkeys(candidates))
         for pattern in self._unused:
             advice = f"there are {', '.join(names[:5])}" if names else "there are no weights"
             warn(messages.PatternMatchesNothing(

@@ -26,15 +26,15 @@ def write_sums(model: ir.Model) -> None:
 
     Example:
         >>> import onnx
-        >>> made = ir.from_proto(
+        >>> model = ir.from_proto(
         ...     onnx.parser.parse_model(
         ...         '<ir_version: 10, opset_import: ["" : 21]>'
         ...         "g (float[a,2] x, int8[2,2] q, float s, float[2] b) => (float[a,2] y)"
         ...         "{ w = DequantizeLinear(q, s) p = MatMul(x, w) t = Add(p, b) y = Relu(t) }"
         ...     )
         ... )
-        >>> write_sums(made)
-        >>> [node.op_type for node in made.graph]
+        >>> write_sums(model)
+        >>> [node.op_type for node in model.graph]
         ['DequantizeLinear', 'MatMul', 'Sum', 'Relu']
     """
     for root, _ in root_graphs(model):
@@ -42,7 +42,7 @@ def write_sums(model: ir.Model) -> None:
             continue
         for node in root.all_nodes():
             if node.op_type == "Add" and not node.domain:
-                products = [found for value in node.inputs if (found := _product(value))]
+                products = [product for value in node.inputs if (product := _product(value))]
                 if any(_maker(p.inputs[0], "DequantizeLinear") for p in products) or (
                     products and _feeds_relu(node.outputs[0])
                 ):

@@ -107,35 +107,35 @@ def quantize_weights(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 10, opset_import: ["" : 21]>'
         ...     "g (float[1,4] x) => (float[1,2] y)"
         ...     "<float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> { y = MatMul(x, w) }"
         ... )
-        >>> small, done = quantize_weights(made, report=True)
+        >>> small, done = quantize_weights(model, report=True)
         >>> [node.op_type for node in small.graph.node], done.bytes
         (['DequantizeLinear', 'MatMul'], (32, 12))
     """
     options = _options(bits, block, symmetric, embeddings, target, accuracy_level, dynamic, method)
     source = opened(model)
-    made, patterns = source.model, Patterns("skip", skip)
-    done = QuantizeReport(opset=(_version(made), _version(made)))
-    before = stored_bytes(made)
-    chosen = _chosen(made, options, patterns, None)
+    quantized, patterns = source.model, Patterns("skip", skip)
+    done = QuantizeReport(opset=(_version(quantized), _version(quantized)))
+    before = stored_bytes(quantized)
+    chosen = _chosen(quantized, options, patterns, None)
     if chosen:
-        raise_version(made, _least_version(chosen, options))
-        chosen = _chosen(made, options, patterns, done)
-        _quantize(made, chosen, options, done)
+        raise_version(quantized, _least_version(chosen, options))
+        chosen = _chosen(quantized, options, patterns, done)
+        _quantize(quantized, chosen, options, done)
         if not options.runtime and not options.dynamic:
-            write_sums(made)
+            write_sums(quantized)
         if options.bits == 4 and not options.runtime:
-            made.ir_version = max(made.ir_version, INT4_IR_VERSION)
+            quantized.ir_version = max(quantized.ir_version, INT4_IR_VERSION)
     else:
-        _chosen(made, options, patterns, done)
+        _chosen(quantized, options, patterns, done)
     patterns.warn_unused([w.name for w in done.weights] + [s.name for s in done.skipped])
-    done.bytes = (before, stored_bytes(made))
-    done.opset = (done.opset[0], _version(made))
-    result = source.close(made)
+    done.bytes = (before, stored_bytes(quantized))
+    done.opset = (done.opset[0], _version(quantized))
+    result = source.close(quantized)
     return (result, done) if report else result
 
 
@@ -219,23 +219,24 @@ def _quantize(
     for uses in groups.values():
         source = uses[0].source
         matrix = source.read()
-        made, why = None, "it has elements that are not finite"
+        rounded_matrix, why = None, "it has elements that are not finite"
         if _is_finite(matrix):
-            made = _rounded(matrix.T if uses[0].transposed else matrix, uses[0], options)
-            why = made.fault
+            rounded_matrix = _rounded(matrix.T if uses[0].transposed else matrix, uses[0], options)
+            why = rounded_matrix.fault
         before = int(matrix.size) * _width(uses[0])
         del matrix
         source.release()
-        if made is None or why:
+        if rounded_matrix is None or why:
             name = source.value.name or ""
             done.skipped += [Skipped(name, use.label, why) for use in uses]
             continue
         done.weights.append(QuantizedWeight(
             source.value.name or "", tuple(use.label for use in uses),
             source.shape if uses[0].node.op_type == "Gather" else uses[0].matrix_shape,
-            made.bits, made.block, (before, made.nbytes), made.error,
+            rounded_matrix.bits, rounded_matrix.block, (before, rounded_matrix.nbytes),
+            rounded_matrix.error,
         ))  # fmt: skip
-        _write(names, uses, made, before, options, rounded)
+        _write(names, uses, rounded_matrix, before, options, rounded)
         remove_unread([use.source.value for use in uses])
         sources.append(source)
     done.weights = [
@@ -277,16 +278,16 @@ def _rounded(matrix: Any, use: WeightUse, options: Options) -> Rounded:
 
 
 def _write(
-    names: Namer, uses: list[WeightUse], made: Rounded, before: int, options: Options,
+    names: Namer, uses: list[WeightUse], rounded_matrix: Rounded, before: int, options: Options,
     rounded: dict[Any, list[ir.Value]],
 ) -> None:  # fmt: skip
     kind = uses[0].source.dtype
     assert kind is not None
     plain = not options.runtime and not options.dynamic
     products = plain and uses[0].node.op_type != "Gather"
-    copies = products and len(uses) * made.nbytes <= before // 2
+    copies = products and len(uses) * rounded_matrix.nbytes <= before // 2
     name = names.unique(uses[0].source.value.name or "weight")
-    weights = emit.Weights(name.removesuffix("_1"), made, kind, copies=copies)
+    weights = emit.Weights(name.removesuffix("_1"), rounded_matrix, kind, copies=copies)
     for use in uses:
         write = emit.Emitter(names, use.node, use.graph, use.constants)
         if use.node.op_type == "Gather":

@@ -93,8 +93,8 @@ def round_to_nearest(
 
     Example:
         >>> weight = np.array([[-8.0], [3.0], [7.0], [0.0]], np.float32)
-        >>> made = round_to_nearest(weight, 4, 4)
-        >>> made.values.ravel().tolist(), made.scale.tolist(), made.error
+        >>> rounded = round_to_nearest(weight, 4, 4)
+        >>> rounded.values.ravel().tolist(), rounded.scale.tolist(), rounded.error
         ([-8, 3, 7, 0], [[1.0]], 0.0)
     """
     rows, columns = weight.shape
@@ -114,8 +114,8 @@ def round_to_nearest(
         whole = np.zeros((blocks * step, part.stop - start), np.float32)
         whole[:rows] = weight[:, part]
         cut = whole.reshape(blocks, step, -1)
-        found = _symmetric if symmetric else _asymmetric
-        integers, steps, zeros = found(cut, bits, kind)
+        round_blocks = _symmetric if symmetric else _asymmetric
+        integers, steps, zeros = round_blocks(cut, bits, kind)
         if zero is not None:
             zero[:, part] = zeros
         values[:, part] = integers.reshape(whole.shape)[:rows]
@@ -125,7 +125,7 @@ def round_to_nearest(
         norms += (lost, _squares(cut))
         tiny = (np.abs(steps) < limits.smallest_normal) & cut.any(1)
         small = small or bool(tiny.any())
-        exact += _squares(_again(found(cut, bits, np.float64)) - cut) if tiny.any() else lost
+        exact += _squares(_again(round_blocks(cut, bits, np.float64)) - cut) if tiny.any() else lost
         large = large or bool((np.abs(again) > float(limits.max)).any())
     fault = ""
     if large:
@@ -224,10 +224,10 @@ def rounded_by(
     signed = zero is None or lowest < 0
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     if lowest < low or highest > high:
-        wanted = f"the integers as numbers from {low} to {high}, for {bits} bits"
+        expected = f"the integers as numbers from {low} to {high}, for {bits} bits"
         if zero is None:
-            wanted += " without zero points"
-        _refuse(name, wanted, f"integers from {lowest} to {highest}")
+            expected += " without zero points"
+        _refuse(name, expected, f"integers from {lowest} to {highest}")
     kind = np.int8 if signed else np.uint8
     values = values.astype(kind)
     zero = None if zero is None else zero.astype(kind)

@@ -158,21 +158,21 @@ class _Taken:
         """The formal inputs of so many."""
         if count > _MOST_INPUTS:
             return [parameter_at(self.signature, n) for n in range(count)]
-        found = self._params.get(count)
-        if found is None:
-            found = [parameter_at(self.signature, n) for n in range(count)]
-            self._params[count] = found
-        return found
+        params = self._params.get(count)
+        if params is None:
+            params = [parameter_at(self.signature, n) for n in range(count)]
+            self._params[count] = params
+        return params
 
 
 _ALL_TAKEN: dict[int, _Taken] = {}
 
 
 def _taken(signature: OpSignature) -> _Taken:
-    found = _ALL_TAKEN.get(id(signature))
-    if found is None:
-        found = _ALL_TAKEN[id(signature)] = _Taken(signature)
-    return found
+    taken = _ALL_TAKEN.get(id(signature))
+    if taken is None:
+        taken = _ALL_TAKEN[id(signature)] = _Taken(signature)
+    return taken
 
 
 def parameter_at(signature: OpSignature, n: int) -> InputParam:

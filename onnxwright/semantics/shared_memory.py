@@ -40,7 +40,7 @@ def is_view_index(index: object) -> bool:
 
 
 def write(
-    x: Any, made: Any, assign: Callable[[Any, Any, Any], Any], forget: Callable[[Any, Any], None]
+    x: Any, value: Any, assign: Callable[[Any, Any, Any], Any], forget: Callable[[Any, Any], None]
 ) -> list[tuple[Any, Any]]:
     """What changes where a value is written into.
 
@@ -51,7 +51,7 @@ def write(
     Returns:
         `x` and what it is a part of, each with what it is afterwards.
     """
-    changes = [(x, made)]
+    changes = [(x, value)]
     part = getattr(x, "_part_of", None)
     while part is not None:
         whole, index = part

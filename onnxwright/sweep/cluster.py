@@ -88,8 +88,8 @@ def run_tasks(
         OSError: there is no scheduler at the address.
 
     Example:
-        >>> found = dict(run_tasks(len, {"a": [1, 2], "b": 3}, Cluster()))
-        >>> found["a"], found["b"].why
+        >>> outcomes = dict(run_tasks(len, {"a": [1, 2], "b": 3}, Cluster()))
+        >>> outcomes["a"], outcomes["b"].why
         (2, "TypeError: object of type 'int' has no len()")
     """
     with connect(cluster, len(tasks)) as run:

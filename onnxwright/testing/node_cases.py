@@ -198,19 +198,19 @@ def _attributes(script: ScriptFunction[..., Any], model: onnx.ModelProto) -> dic
     operator = registry.signature(domain, node.op_type, imported.get(domain, 1))
     defaults = {a.name: a.default for a in operator.attributes.values()} if operator else {}
     params = {p.name: p for p in script.signature.attributes}
-    given = {}
+    keywords = {}
     for name, value in attributes.items():
         if name in params:
-            given[name] = value
+            keywords[name] = value
         elif value != defaults.get(name):
             raise _Unfit(f"the attribute `{name}`, which the script does not have")
     for name, param in params.items():
-        if name in given or not param.required:
+        if name in keywords or not param.required:
             continue
         if defaults.get(name) is None:
             raise _Unfit(f"no value for the attribute `{name}`")
-        given[name] = defaults[name]
-    return given
+        keywords[name] = defaults[name]
+    return keywords
 
 
 def _check_type(arg: Any, name: str, spec: object) -> None:

@@ -52,8 +52,8 @@ class Trial:
         self.rng = rng
         self.version = self._draw_version()
         self.dtype: Any = np.dtype(_FLOATS[rng.integers(len(_FLOATS))])
-        self.given: dict[str, Any] = rule.cases(rng) if rule.cases is not None else {}
-        for value in self.given.values():
+        self.case: dict[str, Any] = rule.cases(rng) if rule.cases is not None else {}
+        for value in self.case.values():
             if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                 self.dtype = value.dtype
                 break
@@ -86,20 +86,20 @@ class Trial:
         model = self._model()
         if model is None:
             return None
-        wanted = run_plainly(model, self.feeds)
-        if wanted is None:
+        expected = run_plainly(model, self.feeds)
+        if expected is None:
             return None
-        made, fired = rewritten_by(ir.from_proto(model), self.rule)
+        rewritten, fired = rewritten_by(ir.from_proto(model), self.rule)
         if not fired:
             self.matched = bool(find(model, self.rule))
             return 0
         self.matched = True
-        self.is_telling = any(not isinstance(a, np.ndarray) or a.size for a in wanted)
-        new = ir.to_proto(made)
+        self.is_telling = any(not isinstance(a, np.ndarray) or a.size for a in expected)
+        new = ir.to_proto(rewritten)
         shown = f"rule `{self.rule.name}` (opset {self.version})"
         got = run_plainly(new, self.feeds, f"{shown}\n{onnx.printer.to_text(new)}")
         assert got is not None
-        for a, b in zip(wanted, got, strict=True):
+        for a, b in zip(expected, got, strict=True):
             self._compare(a, b, shown, model, new)
         return fired
 
@@ -171,8 +171,8 @@ class Trial:
     def _info(self, name: str, array: np.ndarray[Any, Any]) -> onnx.ValueInfoProto:
         how = self.how
         dims: Any = array.shape
-        if name in self.given.get("dims", ()):
-            dims = self.given["dims"][name]
+        if name in self.case.get("dims", ()):
+            dims = self.case["dims"][name]
         elif how == 1:
             dims = [f"d{d}" if d in self.named else d for d in array.shape]
         elif how == 2:
@@ -201,7 +201,7 @@ class Trial:
                     old = name
             if old is not None and isinstance(value, Literal):
                 attributes[old] = value.value
-            elif old is not None and (held := self._given_constant(value)) is not None:
+            elif old is not None and (held := self._case_constant(value)) is not None:
                 attributes[old] = held
             elif isinstance(value, Rest):
                 inputs += [self._array(f"{value.name}{k}", a, bool(value.constant))
@@ -212,9 +212,9 @@ class Trial:
             inputs.reverse()
         for name, value in node.attributes.items():
             if isinstance(value, AttributeVariable):
-                given = self._attribute(value.name, name, signature)
-                if given is not None:
-                    attributes[name] = given
+                drawn = self._attribute(value.name, name, signature)
+                if drawn is not None:
+                    attributes[name] = drawn
             else:
                 attributes[name] = value
         if node.rest is not None:
@@ -227,19 +227,19 @@ class Trial:
             helper.make_node(node.op_type, inputs, outputs, domain=node.domain, **attributes)
         )
 
-    def _given_constant(self, value: Any) -> Any:
+    def _case_constant(self, value: Any) -> Any:
         """What `cases` gives for a constant that an older version has as an attribute."""
         if not isinstance(value, Variable) or not value.constant:
             return None
-        array = self.given.get(value.name)
+        array = self.case.get(value.name)
         return None if array is None else np.asarray(array).tolist()
 
     def _attribute(self, variable: str, name: str, signature: OpSignature | None) -> Any:
         """The value of a captured attribute, the same wherever the pattern has the variable."""
         if variable not in self.attributes:
-            value = self.given.get(variable)
+            value = self.case.get(variable)
             param = None if signature is None else signature.attributes.get(name)
-            if value is None and variable not in self.given and param is not None:
+            if value is None and variable not in self.case and param is not None:
                 value = draw_attribute(self.rng, param, len(self.shape))
             if value is None:
                 return None
@@ -250,8 +250,8 @@ class Trial:
         self, variable: str, named: Mapping[str, Any], signature: OpSignature | None
     ) -> dict[str, Any]:
         if variable not in self.attributes:
-            rest = self.given.get(variable)
-            if rest is None and variable not in self.given and signature is not None:
+            rest = self.case.get(variable)
+            if rest is None and variable not in self.case and signature is not None:
                 params = [p for p in signature.attributes.values() if p.name not in named]
                 drawn = {
                     p.name: draw_attribute(self.rng, p, len(self.shape))
@@ -272,13 +272,13 @@ class Trial:
         assert isinstance(value, Variable)
         if value in self.names:
             return self.names[value]
-        given = self.given.get(value.name, ...)
-        if given is None or (given is ... and value.optional and self.rng.integers(2)):
+        chosen = self.case.get(value.name, ...)
+        if chosen is None or (chosen is ... and value.optional and self.rng.integers(2)):
             self.names[value] = ""
             return ""
-        array = self._drawn(value, node, n) if given is ... else np.asarray(given)
+        array = self._drawn(value, node, n) if chosen is ... else np.asarray(chosen)
         name = self._array(value.name, array, bool(value.constant))
-        if not value.constant and array.dtype.kind == "f" and self._is_produced(given is ...):
+        if not value.constant and array.dtype.kind == "f" and self._is_produced(chosen is ...):
             name = self._after_an_operator(name)
         self.names[value] = name
         return name
@@ -304,7 +304,7 @@ class Trial:
         return name
 
     def _rest(self, value: Rest) -> list[np.ndarray[Any, Any]]:
-        rest_values = self.given.get(value.name)
+        rest_values = self.case.get(value.name)
         if rest_values is not None:
             return [np.asarray(a) for a in rest_values]
         return [self._drawn(value, None, 0) for _ in range(int(self.rng.integers(1, 4)))]

@@ -154,11 +154,11 @@ class TracingBackend(GraphBackend):
 
     def _own(self, value: GraphValue) -> GraphValue:
         """The same value as an object of its own: `y = x * 1` is not `x`, where `y[0]` is set."""
-        made = self.wrap(value.value, value.kind, self.weak_kind(value))
+        alias = self.wrap(value.value, value.kind, self.weak_kind(value))
         asked = getattr(value, "asked", None)
         if asked is not None:
-            made.asked = asked
-        return made
+            alias.asked = asked
+        return alias
 
     def build(
         self,
@@ -177,20 +177,20 @@ class TracingBackend(GraphBackend):
             return shared
         attrs = self.checked_attributes(op, attributes) if attributes else []
         if call is not None:
-            found = known_facts(call, op.opset.version, written)
-            if found is None:
+            output_facts = known_facts(call, op.opset.version, written)
+            if output_facts is None:
                 infer = partial(self._inferred, op, inputs, attrs)
-                found = call_facts(call, op.opset.version, written, infer)
+                output_facts = call_facts(call, op.opset.version, written, infer)
         else:
             kinds = [None if v is None else v.kind for v in inputs]
             named = types_of_runtime(op.name, op.domain, kinds, outputs, attributes)
-            found = CallFacts(tuple(named or [None] * outputs), None, None)
+            output_facts = CallFacts(tuple(named or [None] * outputs), None, None)
         if self.folds:
-            results = self._without_node(op, call, found, attrs)
+            results = self._without_node(op, call, output_facts, attrs)
             if results is not None:
                 self._share(key, [v.value for v in results])
                 return results
-        types, dims, _ = found
+        types, dims, _ = output_facts
         # Nodes that were written as they are stay, though nothing may read them.
         sugar = self.folds
         values = self.append_node(op, inputs, attrs, types, call, sugar=sugar, dims=dims or ())
@@ -216,12 +216,12 @@ class TracingBackend(GraphBackend):
         return (self.wrap(value, kind),)
 
     def _without_node(
-        self, op: Op, call: OpCall | None, found: CallFacts, attrs: list[ir.Attr]
+        self, op: Op, call: OpCall | None, output_facts: CallFacts, attrs: list[ir.Attr]
     ) -> tuple[GraphValue, ...] | None:
         """The outputs as constants, or as what holds the same shape, where that is known now."""
         if call is None or op.domain != "":
             return None
-        types, dims, array = found
+        types, dims, array = output_facts
         if call.is_bare and call.types and array is None and dims is None:
             return None  # as most calls are
         if foldable(op, call) and not (self.folds_exactly and may_round(op, types)):

@@ -94,34 +94,36 @@ def call_facts(
         ScriptTypeError: what `infer` raises; nothing is kept then.
     """
     if written is None or len(call.types) > _MOST_INPUTS:
-        return _found(call, infer)
+        return _inferred_facts(call, infer)
     key = (id(call.signature), version, call.count, *call.read_types, *written)
     kept = _KEPT.get(key)
     if kept is None:
-        found, looked = _watched(call, infer)
+        output_facts, looked = _watched(call, infer)
         if len(_KEPT) >= _MOST_CALLS:
             _KEPT.clear()
     else:  # what it holds is looked at
-        found, looked = _found(call, infer), True
+        output_facts, looked = _inferred_facts(call, infer), True
     if kept is None or call.is_bare:
         lasts = call.is_bare or not looked
-        _KEPT[key] = _Kept(found if lasts else None, looked, call.signature)
-    return found
+        _KEPT[key] = _Kept(output_facts if lasts else None, looked, call.signature)
+    return output_facts
 
 
 def _watched(
     call: OpCall, infer: Callable[[OpCall], Sequence[OnnxType | None]]
 ) -> tuple[CallFacts, bool]:
     """The facts, and whether anything looked at what the inputs hold."""
-    known, values = call.known, call.values
-    call.known, call.values = _Watched(known), _Watched(values)
+    constants, values = call.arrays, call.values
+    call.arrays, call.values = _Watched(constants), _Watched(values)
     try:
-        return _found(call, infer), call.known.looked or call.values.looked
+        return _inferred_facts(call, infer), call.arrays.looked or call.values.looked
     finally:
-        call.known, call.values = known, values
+        call.arrays, call.values = constants, values
 
 
-def _found(call: OpCall, infer: Callable[[OpCall], Sequence[OnnxType | None]]) -> CallFacts:
+def _inferred_facts(
+    call: OpCall, infer: Callable[[OpCall], Sequence[OnnxType | None]]
+) -> CallFacts:
     types = tuple(infer(call))
     if call.signature.domain:
         return CallFacts(types, None, None)

@@ -45,17 +45,17 @@ class Carrier:
             self._inner = Carrier(names=False)
         return self._inner
 
-    def name(self, b: GraphBackend, source: ir.Value, made: GraphValue) -> None:
+    def name(self, b: GraphBackend, source: ir.Value, replayed: GraphValue) -> None:
         """Give a value the name of its source, unless it has the name of another source."""
-        value, wanted = made.value, source.name
-        if not self._names or not wanted or value in self._named:
+        value, name = replayed.value, source.name
+        if not self._names or not name or value in self._named:
             return
-        holder = b.recorder.holders.get(wanted)
+        holder = b.recorder.holders.get(name)
         if holder is not None and holder in self._named and holder not in b.recorder.dropped:
             return
-        self._named[value] = wanted
-        value.name = wanted
-        b.recorder.holders[wanted] = value
+        self._named[value] = name
+        value.name = name
+        b.recorder.holders[name] = value
 
     def has_name(self, value: ir.Value) -> bool:
         """Whether a value has the name of a source."""
@@ -100,40 +100,40 @@ class Carrier:
         ]
 
     def result(
-        self, b: GraphBackend, source: ir.Value, made: GraphValue, fresh: Sequence[ir.Node]
+        self, b: GraphBackend, source: ir.Value, replayed: GraphValue, fresh: Sequence[ir.Node]
     ) -> GraphValue:
         """One result with the name, notes and type of its source, if it is new."""
-        value = made.value
+        value = replayed.value
         producer = value.producer()
         if producer is None:
             if value in b.pool and value.name is None:
-                self.name(b, source, made)
-            return made
+                self.name(b, source, replayed)
+            return replayed
         if producer not in fresh:
-            return made
-        self.name(b, source, made)
+            return replayed
+        self.name(b, source, replayed)
         standard = producer.domain == ""
         if value is source:  # its node has been kept
-            known = self._written(source)
-            kind = meet(made.kind, known, trusted=not standard)
-            if kind != known and not source.is_graph_output():
+            source_type = self._written(source)
+            kind = meet(replayed.kind, source_type, trusted=not standard)
+            if kind != source_type and not source.is_graph_output():
                 adapters.set_type(value, kind, shares=True)
-            if kind == made.kind:
-                return made
+            if kind == replayed.kind:
+                return replayed
             b.recorder.set_type(value, kind)
-            return b.wrap(value, kind, b.weak_kind(made))
+            return b.wrap(value, kind, b.weak_kind(replayed))
         if props_of(source):
             value.metadata_props.update(source.metadata_props)
         if QUANTIZATION in notes_of(source):
             value.meta.setdefault(QUANTIZATION, source.meta[QUANTIZATION])
         if source.doc_string:
             value.doc_string = value.doc_string or source.doc_string
-        kind = meet(made.kind, self._written(source), trusted=not standard)
-        if kind != made.kind:
+        kind = meet(replayed.kind, self._written(source), trusted=not standard)
+        if kind != replayed.kind:
             b.recorder.set_type(value, kind)
             adapters.set_type(value, kind, shares=True)
-            return b.wrap(value, kind, b.weak_kind(made))
-        return made
+            return b.wrap(value, kind, b.weak_kind(replayed))
+        return replayed
 
     def _written(self, value: ir.Value) -> OnnxType | None:
         """As `kind_of`: the values of a model that was read have few shapes, and share them."""

@@ -90,8 +90,8 @@ def finalize(
     for value in used:
         b.pool.name(value)
     imports = _imports(b, scope.nodes)
-    given = as_they_are or recorder.holds_given_nodes
-    verify([*scope.inputs, *used], final, scope.nodes, imports, opened=given)
+    opened = as_they_are or recorder.holds_given_nodes
+    verify([*scope.inputs, *used], final, scope.nodes, imports, opened=opened)
     return Closed(list(scope.inputs), final, scope.nodes, used, imports)
 
 
@@ -121,30 +121,30 @@ def _copy(b: GraphBackend, value: ir.Value, hint: str | None) -> ir.Value:
     recorder = b.recorder
     if value in b.pool:
         b.pool.name(value)
-    (made,) = recorder.node(
+    (copy,) = recorder.node(
         "", "Identity", [value], [], 1, hint=hint or value.name, origin=recorder.last_origin
     )
     kind = recorder.type_of(value)
-    recorder.set_type(made, kind)
-    adapters.set_type(made, kind)
+    recorder.set_type(copy, kind)
+    adapters.set_type(copy, kind)
     b.recorder.use_opset("", b.opset.version, None)
-    return made
+    return copy
 
 
 def _rename(b: GraphBackend, values: Sequence[ir.Value], names: Sequence[str]) -> None:
     """Give values exactly these names; whatever else has one of them gets another."""
-    wanted = dict(zip(names, values, strict=True))
-    if all(value.name == name for name, value in wanted.items()):
+    by_name = dict(zip(names, values, strict=True))
+    if all(value.name == name for name, value in by_name.items()):
         return
     for value in b.recorder.scope.inputs:
-        if wanted.get(value.name or "", value) is not value:
+        if by_name.get(value.name or "", value) is not value:
             what = f"an output cannot have the name of the input {quoted(value.name or '')}"
             raise_damage(Damage("structure", "the outputs of the graph", what))
     for holder in _values(b):
-        mine = wanted.get(holder.name or "")
+        mine = by_name.get(holder.name or "")
         if mine is not None and mine is not holder:
             holder.name = b.recorder.names.unique(holder.name or "value")
-    for name, value in wanted.items():
+    for name, value in by_name.items():
         if value.name != name:
             b.recorder.names.unique(name)
             value.name = name
@@ -257,11 +257,11 @@ def _name_as_graph_does(nodes: Sequence[ir.Node]) -> bool:
     return True
 
 
-def _as_opened(b: GraphBackend, made: ir.Model, opened: ir.Model) -> None:
+def _as_opened(b: GraphBackend, model: ir.Model, opened: ir.Model) -> None:
     """Say what the model said that the graph was read from."""
-    made.producer_version = opened.producer_version
-    made.domain, made.model_version = opened.domain, opened.model_version
-    graph, source = made.graph, opened.graph
+    model.producer_version = opened.producer_version
+    model.domain, model.model_version = opened.domain, opened.model_version
+    graph, source = model.graph, opened.graph
     graph.doc_string = source.doc_string
     graph.metadata_props.update(source.metadata_props)
     for value in graph.initializers.values():
@@ -284,11 +284,11 @@ def ir_graph(b: GraphBackend, closed: Closed, doc_string: str | None = None) -> 
     for value in closed.constants:
         attr = ir.Attr("value", ir.AttributeType.TENSOR, b.pool.as_tensor(value))
         node = ir.Node("", "Constant", [], [attr], num_outputs=1)
-        made = node.outputs[0]
-        made.name, made.type, made.shape = value.name, value.type, value.shape
+        constant = node.outputs[0]
+        constant.name, constant.type, constant.shape = value.name, value.type, value.shape
         for user, n in list(value.uses()):
-            user.replace_input_with(n, made)
-        outputs = [made if output is value else output for output in outputs]
+            user.replace_input_with(n, constant)
+        outputs = [constant if output is value else output for output in outputs]
         nodes.append(node)
     imports = {"": b.opset.version, **closed.imports}
     nodes += closed.nodes

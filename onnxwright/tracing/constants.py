@@ -45,7 +45,7 @@ class Pool:
         self.sources: dict[ir.Value, ir.Value] = {}
         # Values that stay in the model though nothing may read them.
         self.kept: set[ir.Value] = set()
-        self._known: dict[object, ir.Value] = {}
+        self._by_key: dict[object, ir.Value] = {}
         self._owners: list[Any] = []
 
     def __contains__(self, value: ir.Value) -> bool:
@@ -66,7 +66,7 @@ class Pool:
         """
         if array.dtype.kind in "US":
             array = array.astype(object)
-        return self._array(_key(array, array), array, name, known=True)
+        return self._array(_key(array, array), array, name, readable=True)
 
     def node(self, array: Array, origin: str | None = None) -> ir.Value:
         """The output of a Constant node, shared with an equal one that is visible here.
@@ -90,16 +90,16 @@ class Pool:
             recorder.scope.shared[key] = (value,)
         return value
 
-    def _array(self, key: object, array: Array, name: str | None, *, known: bool) -> ir.Value:
-        found = self._known.get(key)
-        if found is not None:
-            return found
+    def _array(self, key: object, array: Array, name: str | None, *, readable: bool) -> ir.Value:
+        existing = self._by_key.get(key)
+        if existing is not None:
+            return existing
         if array.nbytes <= SHARED_BYTES:
             array = array.copy()
             array.flags.writeable = False
         kind = tensor_type(_dtype_of(array.dtype), array.shape)
         value = self._add(key, array, kind, name)
-        if known:
+        if readable:
             self.recorder.info(value).const_value = array
         return value
 
@@ -121,15 +121,17 @@ class Pool:
         """
         if not is_trainable(array.dtype):
             return self.array(array, name)
-        return self._array(("weight", owner or name, _key(array, array)), array, name, known=False)
+        return self._array(
+            ("weight", owner or name, _key(array, array)), array, name, readable=False
+        )
 
     def tensor(
-        self, given: Any, name: str | None, span: Span | None, owner: str | None = None
+        self, data: Any, name: str | None, span: Span | None, owner: str | None = None
     ) -> ir.Value:
         """The value that holds a tensor of any library.
 
         Args:
-            given: numpy, a number or list, a TensorProto, a tensor of onnx_ir, or anything with
+            data: numpy, a number or list, a TensorProto, a tensor of onnx_ir, or anything with
                 `__array__` or `__dlpack__`.
             name: the name a new value asks for.
             span: the place, for the message.
@@ -138,26 +140,26 @@ class Pool:
         Returns:
             The value.
         """
-        found = self._known.get(("object", id(given)))
-        if found is not None:
-            return found
-        if is_number_like(given):
-            return self.initializer(array_of(_Place(span), given), name, owner)  # type: ignore[arg-type]
-        if isinstance(given, onnx.TensorProto):
-            checked_value(given, f"tensor {quoted(given.name)}", Path())
-        elif isinstance(given, ir.ExternalTensor):
-            checked_external(given, f"tensor {quoted(given.name or '')}")
-        held = ir.from_proto(given) if isinstance(given, onnx.TensorProto) else given
+        existing = self._by_key.get(("object", id(data)))
+        if existing is not None:
+            return existing
+        if is_number_like(data):
+            return self.initializer(array_of(_Place(span), data), name, owner)  # type: ignore[arg-type]
+        if isinstance(data, onnx.TensorProto):
+            checked_value(data, f"tensor {quoted(data.name)}", Path())
+        elif isinstance(data, ir.ExternalTensor):
+            checked_external(data, f"tensor {quoted(data.name or '')}")
+        held = ir.from_proto(data) if isinstance(data, onnx.TensorProto) else data
         if adapters.is_tensor(held):
-            return self._ir_tensor(given, held, name, owner)
-        array = np.asarray(given) if isinstance(given, np.generic) else foreign_array(given)
+            return self._ir_tensor(data, held, name, owner)
+        array = np.asarray(data) if isinstance(data, np.generic) else foreign_array(data)
         if array is None:
-            fail(messages.NotATensor(what=describe(given), span=span))
+            fail(messages.NotATensor(what=describe(data), span=span))
         if array.dtype.kind in "US":
             array = array.astype(object)
         value = self.initializer(array, name, owner)
         if array.nbytes > SHARED_BYTES:
-            self._remember(given, value)
+            self._remember(data, value)
         return value
 
     def weight(
@@ -195,8 +197,8 @@ class Pool:
         """Remember the numbers that a value holds."""
         array = self.recorder.info(value).const_value = _numbers(tensor)
         key = _key(array, array)
-        if self._known.setdefault(key, value) is value:
-            self.recorder.on_rollback(lambda: self._known.pop(key, None))
+        if self._by_key.setdefault(key, value) is value:
+            self.recorder.on_rollback(lambda: self._by_key.pop(key, None))
 
     def adopt(self, value: ir.Value, tensor: Any, *, is_weight: bool = True) -> None:
         """Hold a constant of the graph that was made after the graph was built.
@@ -214,18 +216,18 @@ class Pool:
 
     def _remember(self, owner: Any, value: ir.Value) -> None:
         """Know an object again; it has to stay alive for that."""
-        self._known["object", id(owner)] = value
-        self.recorder.on_rollback(lambda: self._known.pop(("object", id(owner)), None))
+        self._by_key["object", id(owner)] = value
+        self.recorder.on_rollback(lambda: self._by_key.pop(("object", id(owner)), None))
         self._owners.append(owner)
 
-    def _ir_tensor(self, given: Any, tensor: Any, name: str | None, owner: str | None) -> ir.Value:
+    def _ir_tensor(self, data: Any, tensor: Any, name: str | None, owner: str | None) -> ir.Value:
         """A tensor of onnx_ir; one in a file or made when needed stays so."""
         lazy = isinstance(tensor, (ir.ExternalTensor, ir.LazyTensor))
         if not lazy and tensor.nbytes <= SHARED_BYTES:
             return self.initializer(_numbers(tensor), name or tensor.name, owner)
         kind = _kind_of_tensor(tensor)
-        value = self._add(("object", id(given)), tensor, kind, name or tensor.name)
-        self._owners.append(given)
+        value = self._add(("object", id(data)), tensor, kind, name or tensor.name)
+        self._owners.append(data)
         return value
 
     def _add(
@@ -248,11 +250,11 @@ class Pool:
         elif value.dtype != held.dtype or value.shape != held.shape:
             adapters.set_type(value, kind)  # the model says something else than its tensor
         self.recorder.set_type(value, kind)
-        self.recorder.scopes[0].made[value] = None
+        self.recorder.scopes[0].values[value] = None
         if value.name is not None:
             self.recorder.holders[value.name] = value
         self.held[value] = (held, name)
-        self._known[key] = value
+        self._by_key[key] = value
         self.recorder.on_rollback(lambda: self._drop(key, value))
         return value
 
@@ -261,7 +263,7 @@ class Pool:
         self.held.pop(value, None)
         self.kept.discard(value)
         self.sources.pop(value, None)
-        self._known.pop(key, None)
+        self._by_key.pop(key, None)
 
     def name(self, value: ir.Value) -> None:
         """Give a value that is used its name, if it has none."""

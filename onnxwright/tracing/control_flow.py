@@ -79,13 +79,13 @@ def is_callable(body: object) -> bool:
 
 
 def _wrong_call(
-    b: GraphBackend, op: Op, attribute: str, given: str, takes: str, advice: str
+    b: GraphBackend, op: Op, attribute: str, arguments: str, takes: str, advice: str
 ) -> NoReturn:
     fail(
         messages.WrongBodyCall(
             op=op.name,
             attribute=attribute,
-            arguments=given,
+            arguments=arguments,
             takes=takes,
             advice=advice,
             span=b.here(),
@@ -100,10 +100,10 @@ class _Body:
         self.b = b
         self.op = op
 
-    def call(self, name: str, body: Any, given: Sequence[Any], names: str) -> list[Any]:
+    def call(self, name: str, body: Any, arguments: Sequence[Any], names: str) -> list[Any]:
         """What a body returns, as a list."""
-        self.check(name, body, len(given), names)
-        result = body(*given)
+        self.check(name, body, len(arguments), names)
+        result = body(*arguments)
         if isinstance(result, (tuple, list)):
             return list(result)
         return [] if result is None else [result]
@@ -116,14 +116,14 @@ class _Body:
         try:
             signature.bind(*range(count))
         except TypeError:
-            given = f"{count} argument{'s' * (count != 1)} ({names})"
-            _wrong_call(self.b, self.op, attribute, given, str(signature),
+            arguments = f"{count} argument{'s' * (count != 1)} ({names})"
+            _wrong_call(self.b, self.op, attribute, arguments, str(signature),
                         "give the function one parameter for each")  # fmt: skip
 
-    def wrong_result(self, attribute: str, got: str, wanted: str, advice: str) -> NoReturn:
+    def wrong_result(self, attribute: str, got: str, expected: str, advice: str) -> NoReturn:
         fail(
             messages.WrongBodyResult(
-                op=self.op.name, attribute=attribute, got=got, expected=wanted, advice=advice,
+                op=self.op.name, attribute=attribute, got=got, expected=expected, advice=advice,
                 span=self.b.here(),
             )
         )  # fmt: skip
@@ -163,10 +163,10 @@ def _if(
 ) -> tuple[GraphValue, ...]:
     condition = inputs[0]
     assert condition is not None
-    known = site.b.constant_value(condition) if site.b.folds else None
+    condition_array = site.b.constant_value(condition) if site.b.folds else None
     said = "If gives its branches none"
-    if known is not None and known.size == 1:
-        name = "then_branch" if known.item() else "else_branch"
+    if condition_array is not None and condition_array.size == 1:
+        name = "then_branch" if condition_array.item() else "else_branch"
         return tuple(site.value(r) for r in site.call(name, bodies[name], (), said))
     sides: list[tuple[ir.Graph, list[GraphValue]]] = []
     likes: list[GraphValue] = []
@@ -189,10 +189,10 @@ def _if(
 
 
 def _branch(site: _Body, name: str, body: Any, likes: Sequence[GraphValue]) -> list[GraphValue]:
-    found = site.call(name, body, (), "If gives its branches none")
+    returned = site.call(name, body, (), "If gives its branches none")
     # A number in one branch takes the type of the tensor in the other.
-    padded = [*likes, *[None] * len(found)]
-    return [site.value(r, like) for r, like in zip(found, padded)]
+    padded = [*likes, *[None] * len(returned)]
+    return [site.value(r, like) for r, like in zip(returned, padded)]
 
 
 def _either(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
@@ -214,30 +214,30 @@ def _either(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> Onnx
 def _loop(site: _Body, inputs: Sequence[GraphValue | None], body: Any) -> tuple[GraphValue, ...]:
     b = site.b
     carried = [v for v in inputs[2:] if v is not None]
-    given = [*inputs[:2], *[None] * (2 - len(inputs[:2]))]
+    controls = [*inputs[:2], *[None] * (2 - len(inputs[:2]))]
     count = len(carried)
     said = "iteration, condition, and each carried value"
-    steady = given[1] is None or _is_true(b, given[1])
+    steady = controls[1] is None or _is_true(b, controls[1])
 
     def run(step: GraphValue, going: GraphValue, *state: GraphValue) -> list[GraphValue]:
         # A condition that nothing changes is true inside of the body.
         seen = b.constant(np.array(True)) if steady else going
-        found = site.call("body", body, (step, seen, *state), said)
-        if len(found) < 1 + count:
+        returned = site.call("body", body, (step, seen, *state), said)
+        if len(returned) < 1 + count:
             site.wrong_result(
                 "body",
-                f"{len(found)} values",
+                f"{len(returned)} values",
                 f"at least {1 + count}: the condition and {count} carried",
                 "return (condition, *carried, *values to stack)",
             )
-        likes = [going, *carried, *[None] * len(found)]
-        if found[0] is None:
-            found[0] = b.constant(np.array(True))
-        made = [site.value(r, like) for r, like in zip(found, likes)]
-        if made[0].dtype is DType.BOOL and made[0].rank not in (0, None):
+        likes = [going, *carried, *[None] * len(returned)]
+        if returned[0] is None:
+            returned[0] = b.constant(np.array(True))
+        outputs = [site.value(r, like) for r, like in zip(returned, likes)]
+        if outputs[0].dtype is DType.BOOL and outputs[0].rank not in (0, None):
             scalar = b.constant(np.zeros(0, np.int64))
-            made[0] = b.standard("Reshape", [made[0], scalar])
-        return made
+            outputs[0] = b.standard("Reshape", [outputs[0], scalar])
+        return outputs
 
     kinds = [v.kind for v in carried]
     scalars: list[tuple[str, OnnxType | None]] = [
@@ -257,14 +257,14 @@ def _loop(site: _Body, inputs: Sequence[GraphValue | None], body: Any) -> tuple[
         _forget(b, graph, mark)
     else:
         raise AssertionError("the types of a loop do not settle")
-    length = _length(b, given, steady)
+    length = _length(b, controls, steady)
     rows = [_stacked(r.kind, length) for r in results[1 + count :]]
-    return site.node([*given, *carried], [_graph_attr("body", graph)], [*kinds, *rows])
+    return site.node([*controls, *carried], [_graph_attr("body", graph)], [*kinds, *rows])
 
 
 def _is_true(b: GraphBackend, value: GraphValue) -> bool:
-    known = b.constant_value(value)
-    return known is not None and known.size == 1 and bool(known.item())
+    array = b.constant_value(value)
+    return array is not None and array.size == 1 and bool(array.item())
 
 
 def _carried(site: _Body, n: int, a: OnnxType | None, b: OnnxType | None) -> OnnxType | None:
@@ -287,11 +287,11 @@ def _forget(b: GraphBackend, graph: ir.Graph, mark: int) -> None:
     b.recorder.names.rewind(mark)
 
 
-def _length(b: GraphBackend, given: Sequence[GraphValue | None], steady: bool) -> Shape:
+def _length(b: GraphBackend, controls: Sequence[GraphValue | None], steady: bool) -> Shape:
     """The number of iterations, where nothing ends the loop early."""
-    trips = given[0]
-    found = None if trips is None or not steady else b.dims_of(trips)
-    return (None,) if found is None or len(found) != 1 else found
+    trips = controls[0]
+    length = None if trips is None or not steady else b.dims_of(trips)
+    return (None,) if length is None or len(length) != 1 else length
 
 
 def _stacked(kind: OnnxType | None, length: Shape) -> OnnxType | None:
@@ -313,17 +313,17 @@ def _scan(
     state, sequences, axes = values[: layout.states], values[layout.states :], layout.axes
     said = "each state, and one slice of each sequence"
 
-    def run(*given: GraphValue) -> list[GraphValue]:
-        found = site.call("body", body, given, said)
-        if len(found) < len(state):
+    def run(*arguments: GraphValue) -> list[GraphValue]:
+        returned = site.call("body", body, arguments, said)
+        if len(returned) < len(state):
             site.wrong_result(
                 "body",
-                f"{len(found)} values",
+                f"{len(returned)} values",
                 f"at least {len(state)}: the state",
                 "return (*state, *values to stack)",
             )
-        likes = [*state, *[None] * len(found)]
-        return [site.value(r, like) for r, like in zip(found, likes)]
+        likes = [*state, *[None] * len(returned)]
+        return [site.value(r, like) for r, like in zip(returned, likes)]
 
     slices = [(f"slice_{n}", _without(s.kind, a)) for n, (s, a) in enumerate(zip(sequences, axes))]
     kinds = [v.kind for v in state]
@@ -380,9 +380,9 @@ def _sequence_map(
     kinds = [v.kind.elem if isinstance(v.kind, SequenceType) else v.kind for v in values]
     names = [(f"element_{n}", k) for n, k in enumerate(kinds)]
 
-    def run(*given: GraphValue) -> list[GraphValue]:
-        found = site.call("body", body, given, "one element of each sequence")
-        return [site.value(r) for r in found]
+    def run(*arguments: GraphValue) -> list[GraphValue]:
+        returned = site.call("body", body, arguments, "one element of each sequence")
+        return [site.value(r) for r in returned]
 
     graph, results = site.graph("body", names, run)
     types = [SequenceType(_loose(r.kind)) for r in results]

@@ -39,7 +39,7 @@ def foldable(op: Op, call: OpCall) -> bool:
     total = 0
     for n, present in enumerate(call.present):
         if present:
-            array = call.known[n]
+            array = call.arrays[n]
             if array is None or array.dtype == object:
                 return False
             total += array.nbytes
@@ -57,23 +57,23 @@ def fold(
     Returns:
         One array for each output; None where nothing is certain, or it is too large.
     """
-    size = sum(a.nbytes for a in call.known if a is not None)
+    size = sum(a.nbytes for a in call.arrays if a is not None)
     if not all(_fits(kind, size) for kind in types):
         return None
     rule = facts(op.name).fold
     try:
         with np.errstate(all="ignore"):
-            made = [np.asarray(rule(call))] if rule is not None else _reference(op, call, attrs)
+            arrays = [np.asarray(rule(call))] if rule is not None else _reference(op, call, attrs)
     except UnknownError:
         return None
     except Exception:  # noqa: BLE001 - what fails now will fail when the model runs, and say so
         return None
-    if made is None or len(made) != len(types):
+    if arrays is None or len(arrays) != len(types):
         return None
-    for array, kind in zip(made, types, strict=True):
+    for array, kind in zip(arrays, types, strict=True):
         if not _is_of(array, kind) or array.nbytes > size + MOST_GROWTH:
             return None
-    return made
+    return arrays
 
 
 def _fits(kind: OnnxType | None, size: int) -> bool:
@@ -106,8 +106,8 @@ def _reference(op: Op, call: OpCall, attrs: Sequence[ir.Attr]) -> list[Array] | 
 
     if any(a.is_ref() for a in attrs):
         return None
-    known = facts(op.name)
-    if not (known.elementwise or known.moves_data) and any(map(_has_nan, call.known)):
+    record = facts(op.name)
+    if not (record.elementwise or record.moves_data) and any(map(_has_nan, call.arrays)):
         return None  # which element is the largest beside a NaN, runtimes do not agree on
     names = [f"i{n}" if present else "" for n, present in enumerate(call.present)]
     node = onnx.NodeProto(
@@ -123,7 +123,7 @@ def _reference(op: Op, call: OpCall, attrs: Sequence[ir.Attr]) -> list[Array] | 
         [onnx.ValueInfoProto(name=o) for o in node.output],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", op.version)])
-    feeds = {name: call.known[n] for n, name in enumerate(names) if name}
+    feeds = {name: call.arrays[n] for n, name in enumerate(names) if name}
     return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
 
 

@@ -119,10 +119,10 @@ class GraphBackend(NodeAppender):
 
     def dims_of(self, value: GraphValue) -> Shape | None:
         """A value as a shape: its dimensions (one for a scalar), or None."""
-        found = self.recorder.shape_value(value.value)
-        if found is None and is_shape_like(value.kind):
-            found = array_dims(self.constant_value(value))
-        return found
+        shape = self.recorder.shape_value(value.value)
+        if shape is None and is_shape_like(value.kind):
+            shape = array_dims(self.constant_value(value))
+        return shape
 
     def weak_kind(self, value: GraphValue) -> str | None:
         """The Python kind a value represents."""
@@ -143,11 +143,11 @@ class GraphBackend(NodeAppender):
         """The axes of a Squeeze or Unsqueeze, sorted, counted in `rank` axes."""
         attr = node.attributes.get("axes")
         if attr is not None:
-            given = None if attr.is_ref() else list(attr.as_ints())
+            axes = None if attr.is_ref() else list(attr.as_ints())
         else:
             array = self.recorder.const_value(node.inputs[1]) if len(node.inputs) > 1 else None  # type: ignore[arg-type]
-            given = None if array is None else array.ravel().tolist()
-        return None if given is None else sorted(axis_in(a, rank) for a in given)
+            axes = None if array is None else array.ravel().tolist()
+        return None if axes is None else sorted(axis_in(a, rank) for a in axes)
 
     # -- calls -------------------------------------------------------------------------------------
 

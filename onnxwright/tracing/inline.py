@@ -58,21 +58,23 @@ def adapted(
     if there is not None and same_meaning(op.signature, there, attributes, outputs):
         return b.emit(b.opset[op.name], inputs, attributes, outputs)
     described = [None if v is None else (v.kind, _array(b, v)) for v in inputs]
-    made = b.convert_call(
+    converted = b.convert_call(
         op.name, described, b.checked_attributes(op, attributes), outputs, op.version, target
     )
-    if isinstance(made, str):
-        raise_not_convertible(b, op, made.replace("{", "(").replace("}", ")"))
+    if isinstance(converted, str):
+        raise_not_convertible(b, op, converted.replace("{", "(").replace("}", ")"))
     named = {f"i{n}": v for n, v in enumerate(inputs)}
-    env: Env = {v: named[v.name or ""] for v in (*made.inputs, *made.initializers.values())}
-    results = Replay(b, {"": target}).run(list(made), list(made.outputs), env)
+    env: Env = {
+        v: named[v.name or ""] for v in (*converted.inputs, *converted.initializers.values())
+    }
+    results = Replay(b, {"": target}).run(list(converted), list(converted.outputs), env)
     return tuple(r for r in results if r is not None)
 
 
 def _array(b: GraphBackend, value: GraphValue) -> np.ndarray[Any, Any] | None:
     """The array a value is known to hold; strings stay values."""
-    known = b.constant_value(value)
-    return None if known is None or known.dtype == object else known
+    array = b.constant_value(value)
+    return None if array is None or array.dtype == object else array
 
 
 def raise_not_convertible(b: GraphBackend, op: Op, reason: str) -> NoReturn:

@@ -129,8 +129,8 @@ class NodeAppender:
     def attributes_of(self, call: OpCall) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them."""
         kinds = schema_kinds(call.signature)
-        given = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
-        return [adapters.attribute(n, v, kinds.get(n)) for n, v in given.items()]
+        attributes = {n: v for n, v in call.attributes.items() if not _is_reference(v)}
+        return [adapters.attribute(n, v, kinds.get(n)) for n, v in attributes.items()]
 
     def checked_attributes(self, op: Op, attributes: Mapping[str, object]) -> list[ir.Attr]:
         """The attributes of a call as onnx_ir has them; an unsuitable value is an error (OW407)."""
@@ -192,25 +192,25 @@ class NodeAppender:
             node = None
         if node is not None:
             self.standing = None
-            made = recorder.keep(node, read)
-            for value, kind in zip(made, types, strict=True):
+            values = recorder.keep(node, read)
+            for value, kind in zip(values, types, strict=True):
                 recorder.types[value] = kind
         else:
-            made = recorder.node(
+            values = recorder.node(
                 op.domain, op.name, read, attrs, len(types), origin=self.origin(), sugar=sugar,
                 types=types, shares_types=self.shares_types,
             )  # fmt: skip
         self._note_use(op)
         for n, kind in enumerate(types):
             if signature is not None and (kind is None or getattr(kind, "dtype", 0) is None):
-                self._note_witness(signature, n, made[n], inputs)
+                self._note_witness(signature, n, values[n], inputs)
         if dims is None and call is not None and call.signature.domain == "":
             dims = values_of(call, types)
         if dims:
-            for value, shape in zip(made, dims):
+            for value, shape in zip(values, dims):
                 if shape is not None:
                     recorder.info(value).shape_value = shape
-        return made
+        return values
 
     def _note_use(self, op: Op) -> None:
         """Remember which operator the last node came from."""
@@ -227,10 +227,10 @@ class NodeAppender:
         """Remember an input that has the element type of an output, when neither is known."""
         if not signature.outputs:
             return
-        wanted = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
+        type_variable = signature.outputs[min(n, len(signature.outputs) - 1)].type_str
         for place, x in enumerate(inputs):
             param = signature.inputs[min(place, len(signature.inputs) - 1)]
-            if x is not None and param.type_str == wanted and param.homogeneous:
+            if x is not None and param.type_str == type_variable and param.homogeneous:
                 same = self.recorder.same_dtype_as(x.value) or x.value
                 self.recorder.info(value).same_dtype_as = same
                 return
@@ -269,9 +269,9 @@ def stands_for(
     """
     if node.op_type != key[1] or node.domain != key[0] or len(node.outputs) != outputs:
         return False
-    given = node.inputs
-    if len(given) != len(inputs) and (
-        len(given) < len(inputs) or any(v is not None for v in given[len(inputs) :])
+    operands = node.inputs
+    if len(operands) != len(inputs) and (
+        len(operands) < len(inputs) or any(v is not None for v in operands[len(inputs) :])
     ):
         return False
     held = node.attributes.data

@@ -99,9 +99,9 @@ def subgraph_types(
                 result.append(_stacked(kind))
         return result
     if op.name == "Scan":
-        given = {a.name: a for a in attributes if not a.is_ref()}
-        scanned = given["num_scan_inputs"].as_int() if "num_scan_inputs" in given else 0
-        axes = given.get("scan_output_axes")
+        by_name = {a.name: a for a in attributes if not a.is_ref()}
+        scanned = by_name["num_scan_inputs"].as_int() if "num_scan_inputs" in by_name else 0
+        axes = by_name.get("scan_output_axes")
         states = max(0, inputs - scanned)
         stated = {} if axes is None else {"scan_output_axes": list(axes.as_ints())}
         rows = types[0][states:count]

@@ -116,9 +116,9 @@ class Replay:
 
     def _rename_others(self, node: ir.Node, results: Results) -> None:
         """Give up the names of outputs of a node that are only steps to its results."""
-        recorder, wanted = self.b.recorder, {r.value for r in results if r is not None}
+        recorder, kept = self.b.recorder, {r.value for r in results if r is not None}
         for value in node.outputs:
-            if value not in wanted:
+            if value not in kept:
                 del recorder.holders[str(value.name)]
                 value.name = recorder.names.unique(value.name or "")
 
@@ -177,15 +177,15 @@ class Replay:
     def _emitted(self, node: ir.Node, inputs: Sequence[GraphValue | None], env: Env) -> Results:
         attributes = self.attributes_of(node, env)
         op = self.op_of(node)
-        wanted = len(node.outputs)
+        output_count = len(node.outputs)
         if self.carrier is not None:
-            wanted = _wanted(node)
+            output_count = _needed_outputs(node)
             inputs = op.listed(inputs)
         origin = props_of(node).get(ORIGIN)
         if not origin:
-            return self.b.emit(op, inputs, attributes, wanted)
+            return self.b.emit(op, inputs, attributes, output_count)
         with self.b.from_origin(origin):
-            return self.b.emit(op, inputs, attributes, wanted)
+            return self.b.emit(op, inputs, attributes, output_count)
 
     def op_of(self, node: ir.Node) -> Op:
         """The operator of a node."""
@@ -251,15 +251,15 @@ class Replay:
         env: Env,
     ) -> Results:
         """A call that stays one; its results have the types that the body gives them."""
-        made = copied_node(self, node, inputs, env)
+        results = copied_node(self, node, inputs, env)
         b = self.b
         kinds = self._result_types(callee, node, inputs)
-        for n, value in enumerate(made):
+        for n, value in enumerate(results):
             kind = meet(value.kind, kinds[n] if n < len(kinds) else None)
             b.recorder.set_type(value.value, kind)
             adapters.set_type(value.value, kind)
-            made[n] = b.wrap(value.value, kind)
-        return made
+            results[n] = b.wrap(value.value, kind)
+        return results
 
     def _result_types(
         self, callee: ir.Function, node: ir.Node, inputs: Sequence[GraphValue | None]
@@ -322,8 +322,8 @@ class Replay:
     def graph(self, graph: ir.Graph, env: Env) -> ir.Graph:
         """A graph that an operator of another domain has, its nodes made anew."""
         kinds = [(v.name or "x", kind_of(v)) for v in graph.inputs]
-        made, _ = body_graph(self.b, graph.name or "body", kinds, self.body(graph, env))
-        return made
+        replayed, _ = body_graph(self.b, graph.name or "body", kinds, self.body(graph, env))
+        return replayed
 
     def body(self, graph: ir.Graph, env: Env) -> Callable[..., tuple[GraphValue | None, ...]]:
         """A body as a function of its inputs.
@@ -341,16 +341,16 @@ class Replay:
                         self.carrier.name(self.b, source, value)
             results = self.run(graph, list(graph.outputs), inner)
             if self.carrier is not None:
-                for source, made in zip(graph.outputs, results, strict=True):
-                    kind = None if made is None else meet(made.kind, kind_of(source))
-                    if made is not None and kind is not None and kind != made.kind:
-                        self.b.recorder.stated[made.value] = kind
+                for source, result in zip(graph.outputs, results, strict=True):
+                    kind = None if result is None else meet(result.kind, kind_of(source))
+                    if result is not None and kind is not None and kind != result.kind:
+                        self.b.recorder.stated[result.value] = kind
             return tuple(results)
 
         return body
 
 
-def _wanted(node: ir.Node) -> int:
+def _needed_outputs(node: ir.Node) -> int:
     """How many outputs of a node are needed: trailing absent ones are not."""
     count = len(node.outputs)
     if count == 1:

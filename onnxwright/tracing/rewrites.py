@@ -46,7 +46,7 @@ class Site(NamedTuple):
 def part_of_shape(s: Site) -> GraphValue | None:
     """A slice of a shape."""
     shape = _shape_node(s.b, s.inputs[0])
-    starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
+    starts, ends = s.call.attr_or_input("starts", 1), s.call.attr_or_input("ends", 2)
     if shape is None or starts is None or ends is None or len(starts) != 1:
         return None
     node, low, high = shape
@@ -103,7 +103,9 @@ def _zeros_around(s: Site, pad: ir.Node, rank: int) -> list[int] | None:
         return None
     constants = [None if v is None else s.b.constant_value(s.b.value_of(v)) for v in pad.inputs[1:]]
     there = [v is not None for v in pad.inputs[1:]]
-    if not constants or any(c is None for c, given in zip(constants, there, strict=True) if given):
+    if not constants or any(
+        c is None for c, is_present in zip(constants, there, strict=True) if is_present
+    ):
         return None
     pads, value, axes = [*constants, None, None][:3]
     if pads is None or (value is not None and value.any()):

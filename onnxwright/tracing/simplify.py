@@ -159,31 +159,31 @@ def _is(array: Any, number: float, negative: bool | None = None) -> bool:
 def _add(s: Site) -> GraphValue | None:
     for n, m in ((0, 1), (1, 0)):
         # x + -0.0 is x; x + 0.0 is not, where x is -0.0.
-        if _is(s.call.known[m], 0, negative=True) and _keeps(s, n, m):
+        if _is(s.call.arrays[m], 0, negative=True) and _keeps(s, n, m):
             return s.inputs[n]  # type: ignore[no-any-return]
     return None
 
 
 def _sub(s: Site) -> GraphValue | None:
-    same = _is(s.call.known[1], 0, negative=False) and _keeps(s, 0, 1)
+    same = _is(s.call.arrays[1], 0, negative=False) and _keeps(s, 0, 1)
     return s.inputs[0] if same else None
 
 
 def _mul(s: Site) -> GraphValue | None:
     for n, m in ((0, 1), (1, 0)):
-        if _is(s.call.known[m], 1) and _keeps(s, n, m):
+        if _is(s.call.arrays[m], 1) and _keeps(s, n, m):
             return s.inputs[n]  # type: ignore[no-any-return]
     return None
 
 
 def _by_one(s: Site) -> GraphValue | None:
-    return s.inputs[0] if _is(s.call.known[1], 1) and _keeps(s, 0, 1) else None
+    return s.inputs[0] if _is(s.call.arrays[1], 1) and _keeps(s, 0, 1) else None
 
 
 def _logical(neutral: bool) -> Rule:
     def rule(s: Site) -> GraphValue | None:
         for n, m in ((0, 1), (1, 0)):
-            if _is(s.call.known[m], neutral) and _keeps(s, n, m):
+            if _is(s.call.arrays[m], neutral) and _keeps(s, n, m):
                 return s.inputs[n]  # type: ignore[no-any-return]
         return s.inputs[0] if s.inputs[0].value is s.inputs[1].value else None
 
@@ -197,7 +197,7 @@ def _twice(s: Site) -> GraphValue | None:
 
 
 def _where(s: Site) -> GraphValue | None:
-    condition = s.call.known[0]
+    condition = s.call.arrays[0]
     chosen = None
     if condition is not None and condition.size and condition.all():
         chosen = 1
@@ -214,7 +214,7 @@ def _where(s: Site) -> GraphValue | None:
 def _noop_reduction(s: Site) -> GraphValue | None:
     if not s.call.attr("noop_with_empty_axes", 0):
         return None
-    return s.inputs[0] if not s.call.given("axes", 1) else None
+    return s.inputs[0] if not s.call.attr_or_input("axes", 1) else None
 
 
 def _clip(s: Site) -> GraphValue | None:
@@ -230,7 +230,7 @@ def _clip(s: Site) -> GraphValue | None:
 def _dropout(s: Site) -> GraphValue | None:
     if s.call.since < 7:
         return s.inputs[0] if s.call.attr("is_test", 0) else None
-    training = s.call.known[2] if s.call.has(2) else np.False_
+    training = s.call.arrays[2] if s.call.has(2) else np.False_
     return s.inputs[0] if training is not None and not np.any(training) else None
 
 
@@ -267,7 +267,7 @@ def _slice(s: Site) -> GraphValue | None:
     shape = s.call.shape(0)
     if None not in shape and _result_shape(s) == shape:
         return s.inputs[0]  # type: ignore[no-any-return]
-    starts, ends = s.call.given("starts", 1), s.call.given("ends", 2)
+    starts, ends = s.call.attr_or_input("starts", 1), s.call.attr_or_input("ends", 2)
     if starts is not None and ends is not None:
         if not any(starts) and all(e >= _FAR for e in ends):
             return s.inputs[0]  # type: ignore[no-any-return]
@@ -277,7 +277,7 @@ def _slice(s: Site) -> GraphValue | None:
 def _pad(s: Site) -> GraphValue | None:
     if "pads" in s.call.signature.attributes:
         return s.inputs[0] if not any(s.call.attr("pads")) else None
-    return s.inputs[0] if s.call.known[1] is not None and not s.call.known[1].any() else None
+    return s.inputs[0] if s.call.arrays[1] is not None and not s.call.arrays[1].any() else None
 
 
 def _tile(s: Site) -> GraphValue | None:
@@ -289,12 +289,12 @@ def _reshape(s: Site) -> GraphValue | None:
         return s.inputs[0]  # type: ignore[no-any-return]
     if s.call.since < 5:
         return None
-    wanted, copies = s.call.numbers(1), not s.call.attr("allowzero", 0)
-    if len(wanted) == len(s.call.shape(0)) and all(
-        size in (-1, dim) or (size == 0 and copies) for size, dim in zip(wanted, s.call.shape(0))
+    sizes, copies = s.call.numbers(1), not s.call.attr("allowzero", 0)
+    if len(sizes) == len(s.call.shape(0)) and all(
+        size in (-1, dim) or (size == 0 and copies) for size, dim in zip(sizes, s.call.shape(0))
     ):  # what is inferred is the one size that is not known
         return s.inputs[0]  # type: ignore[no-any-return]
-    if not copies or 0 in wanted:
+    if not copies or 0 in sizes:
         return None
     source = s.inputs[0]
     for name in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
@@ -310,7 +310,7 @@ def _flatten(s: Site) -> GraphValue | None:
 
 
 def _squeeze(s: Site) -> GraphValue | None:
-    shape, axes = s.call.shape(0), s.call.given("axes", 1)
+    shape, axes = s.call.shape(0), s.call.attr_or_input("axes", 1)
     if axes is None:
         return s.inputs[0] if all(type(d) is int and d != 1 for d in shape) else None
     earlier = s.b.made_by(s.inputs[0], "Unsqueeze")
@@ -321,14 +321,14 @@ def _squeeze(s: Site) -> GraphValue | None:
 
 
 def _unsqueeze(s: Site) -> GraphValue | None:
-    shape, axes = s.call.shape(0), s.call.given("axes", 1)
+    shape, axes = s.call.shape(0), s.call.attr_or_input("axes", 1)
     if axes is None:
         return None
     if not axes:
         return s.inputs[0]  # type: ignore[no-any-return]
-    found = rewrites.one_of_shape(s, axes)
-    if found is not None:
-        return found
+    rewritten = rewrites.one_of_shape(s, axes)
+    if rewritten is not None:
+        return rewritten
     earlier = s.b.made_by(s.inputs[0], "Squeeze")
     if earlier is None:
         return None
@@ -354,26 +354,28 @@ def _split(s: Site) -> GraphValue | None:
     shape = s.call.shape(0)
     size = shape[axis_in(s.call.attr("axis"), len(shape))]
     if "split" in s.call.signature.attributes or s.call.has(1):
-        given = s.call.attr("split") if "split" in s.call.signature.attributes else s.call.dims(1)
-        if given is not None:
-            return s.inputs[0] if len(given) == 1 and dims.equal(given[0], size) else None
+        split = s.call.attr("split") if "split" in s.call.signature.attributes else s.call.dims(1)
+        if split is not None:
+            return s.inputs[0] if len(split) == 1 and dims.equal(split[0], size) else None
     return s.inputs[0]  # type: ignore[no-any-return]
 
 
 def _sequence_at(s: Site) -> GraphValue | None:
     sequence = s.b.made_by(s.inputs[0], "SequenceConstruct")
-    if sequence is None or s.call.known[1] is None:
+    if sequence is None or s.call.arrays[1] is None:
         return None
-    return s.b.value_of(sequence.inputs[axis_in(int(s.call.known[1].item()), len(sequence.inputs))])
+    return s.b.value_of(
+        sequence.inputs[axis_in(int(s.call.arrays[1].item()), len(sequence.inputs))]
+    )
 
 
 def _element(s: Site) -> GraphValue | None:
     """What an optional value was made of; a tensor or a sequence is its own element."""
     if isinstance(s.call.types[0], (TensorType, SequenceType)):
         return s.inputs[0]  # type: ignore[no-any-return]
-    made = s.b.made_by(s.inputs[0], "Optional")
-    known = made is not None and made.inputs and made.inputs[0] is not None
-    return s.b.value_of(made.inputs[0]) if known else None  # type: ignore[union-attr]
+    producer = s.b.made_by(s.inputs[0], "Optional")
+    has_input = producer is not None and producer.inputs and producer.inputs[0] is not None
+    return s.b.value_of(producer.inputs[0]) if has_input else None  # type: ignore[union-attr]
 
 
 def _has_element(s: Site) -> GraphValue | None:

@@ -36,7 +36,7 @@ class TracedValue(GraphValue):
         array = self.backend.constant_value(self)
         return array if array is not None else self.backend.weight_value(self)  # type: ignore[no-any-return]
 
-    def _known(self, what: str) -> Any:
+    def _number(self, what: str) -> Any:
         array = self.constant
         if array is None or array.size != 1:
             self._needed(f"{what} of `{self.value.name or 'a constant'}`")
@@ -56,16 +56,16 @@ class TracedValue(GraphValue):
         return bool(array.item())
 
     def __index__(self) -> int:
-        number = self._known("the number")
+        number = self._number("the number")
         if not isinstance(number, int):
             raise TypeError(f"{type(number).__name__} cannot be an index")
         return number
 
     def __int__(self) -> int:
-        return int(self._known("the number"))
+        return int(self._number("the number"))
 
     def __float__(self) -> float:
-        return float(self._known("the number"))
+        return float(self._number("the number"))
 
     def __len__(self) -> int:
         shape = self.shape

@@ -75,8 +75,8 @@ def known_loop(
         return None
 
     def write(replay: Any, values: Any) -> list[Any]:
-        around, given = values
-        return iterations(replay, graph, count, given[2:], around)
+        around, arguments = values
+        return iterations(replay, graph, count, arguments[2:], around)
 
     if count > 1 and not is_worth_it(replay, graph, env, write, inputs):
         return None
@@ -104,8 +104,8 @@ def known_scan(
             return None
 
     def write(replay: Any, values: Any) -> list[Any]:
-        around, given = values
-        return scanned_once(replay, graph, (inner, outer), given, around)
+        around, arguments = values
+        return scanned_once(replay, graph, (inner, outer), arguments, around)
 
     if not is_worth_it(replay, graph, env, write, inputs):
         return None
@@ -136,18 +136,18 @@ def iterations(
     rows: list[list[Any]] = [[] for _ in graph.outputs[len(carried) + 1 :]]
     state = list(carried)
     for n in range(count):
-        given = [replay.b.constant(np.array(n, np.int64)), replay.b.constant(np.array(True))]
+        scalars = [replay.b.constant(np.array(n, np.int64)), replay.b.constant(np.array(True))]
         inner = env.copy()
-        inner.update(zip(graph.inputs, [*given, *state], strict=True))
-        going, *made = replay.run(graph, list(graph.outputs), inner)
-        state = made[: len(carried)]
-        for row, value in zip(rows, made[len(carried) :], strict=True):
+        inner.update(zip(graph.inputs, [*scalars, *state], strict=True))
+        going, *outputs = replay.run(graph, list(graph.outputs), inner)
+        state = outputs[: len(carried)]
+        for row, value in zip(rows, outputs[len(carried) :], strict=True):
             row.append(value)
-        known = None if going is None else replay.b.constant_value(going)
-        if known is None or known.size != 1:
+        condition = None if going is None else replay.b.constant_value(going)
+        if condition is None or condition.size != 1:
             if n + 1 < count:
                 raise NotKnownError
-        elif not known.item():
+        elif not condition.item():
             break
     return [*state, *(_stacked(replay.b, row) for row in rows)]
 
@@ -196,7 +196,7 @@ def _with_axis(b: GraphBackend, name: str, value: Any, axis: int) -> Any:
 
 def is_worth_it(
     replay: Replaying, graph: ir.Graph, env: Any, write: Callable[[Any, Any], list[Any]],
-    given: Sequence[GraphValue | None],
+    inputs: Sequence[GraphValue | None],
 ) -> bool:  # fmt: skip
     """Whether a body that is written out has no more nodes than the node that has it.
 
@@ -212,9 +212,9 @@ def is_worth_it(
     def stand_in(value: GraphValue | None) -> GraphValue | None:
         if value is None:
             return None
-        known = replay.b.constant_value(value)
-        if known is not None and known.dtype != object:
-            return aside.constant(known)
+        array = replay.b.constant_value(value)
+        if array is not None and array.dtype != object:
+            return aside.constant(array)
         return aside.input("x", value.kind)
 
     around: dict[ir.Value, GraphValue | None] = {}
@@ -225,10 +225,10 @@ def is_worth_it(
             return False
     inner = replay.like(aside)
     try:
-        made = write(inner, (around, [stand_in(v) for v in given]))
+        results = write(inner, (around, [stand_in(v) for v in inputs]))
     except (NotKnownError, OnnxwrightError, UnknownError, KeyError, ValueError, AttributeError):
         return False
-    nodes, size = _left(aside, [v for v in made if v is not None])
+    nodes, size = _left(aside, [v for v in results if v is not None])
     before = 1 + sum(1 for n in all_nodes(graph) if not _is_free(n))
     return nodes <= before and size <= MOST_BYTES
 
@@ -239,20 +239,20 @@ def _is_free(node: ir.Node) -> bool:
 
 def _free_values(graph: ir.Graph) -> list[ir.Value]:
     """The values from around that a body reads."""
-    made = {*graph.inputs, *graph.initializers.values()}
+    defined = {*graph.inputs, *graph.initializers.values()}
     values: dict[ir.Value, None] = {}
     inside = [graph]
     while inside:
         one = inside.pop()
-        made.update(one.inputs)
+        defined.update(one.inputs)
         for node in one:
-            made.update(node.outputs)
+            defined.update(node.outputs)
             inside += subgraphs(node)
     for node in all_nodes(graph):
-        values.update(dict.fromkeys(v for v in node.inputs if v is not None and v not in made))
+        values.update(dict.fromkeys(v for v in node.inputs if v is not None and v not in defined))
         for inner in subgraphs(node):
-            values.update(dict.fromkeys(v for v in inner.outputs if v not in made))
-    values.update(dict.fromkeys(v for v in graph.outputs if v not in made))
+            values.update(dict.fromkeys(v for v in inner.outputs if v not in defined))
+    values.update(dict.fromkeys(v for v in graph.outputs if v not in defined))
     return list(values)
 
 
@@ -265,8 +265,8 @@ def _left(aside: GraphBackend, values: Sequence[GraphValue]) -> tuple[int, int]:
         value = waiting.pop()
         node = None if value is None else value.producer()
         if value is not None and node is None and value in aside.pool:
-            known = aside.constant_value(aside.wrap(value, None))
-            constants[value] = 0 if known is None else known.nbytes
+            array = aside.constant_value(aside.wrap(value, None))
+            constants[value] = 0 if array is None else array.nbytes
         if node is None or node in nodes:
             continue
         nodes[node] = None
@@ -308,5 +308,5 @@ def first_row(b: GraphBackend, value: GraphValue) -> GraphValue:
 
 def _number(b: GraphBackend, value: GraphValue) -> int | None:
     """The number that a constant of one element holds."""
-    known = b.constant_value(value)
-    return None if known is None or known.size != 1 else int(known.item())
+    array = b.constant_value(value)
+    return None if array is None or array.size != 1 else int(array.item())

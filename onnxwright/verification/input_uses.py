@@ -85,18 +85,18 @@ class Graph:
     def of(cls, model: onnx.ModelProto) -> Graph:
         """The graph of a model; functions are inlined, shapes inferred where that works."""
         held = {i.name for i in model.graph.initializer}
-        made = cls([i for i in model.graph.input if i.name not in held])
+        graph = cls([i for i in model.graph.input if i.name not in held])
         source = _light(model)
         for step in (inliner.inline_local_functions, shape_inference.infer_shapes):
             try:
                 source = step(source)
             except Exception:  # noqa: BLE001, S110 - what it says is a help, and no more
                 pass
-        for graph in (source.graph, *graphs_in(source.graph.node)):
-            made._read(graph)
-        for info in made.inputs:
-            made.with_known_sizes(info.name, made.shapes.get(info.name, ()))
-        return made
+        for part in (source.graph, *graphs_in(source.graph.node)):
+            graph._read(part)
+        for info in graph.inputs:
+            graph.with_known_sizes(info.name, graph.shapes.get(info.name, ()))
+        return graph
 
     def _read(self, graph: onnx.GraphProto) -> None:
         for info in (*graph.input, *graph.value_info, *graph.output):

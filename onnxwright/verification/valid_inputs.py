@@ -68,8 +68,8 @@ def drawn(
     Example:
         >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (int64[N] i) => (float[N, 2] y)'
         >>> text += "<float[3, 2] w = {0, 1, 2, 3, 4, 5}> { y = Gather(w, i) }"
-        >>> found = drawn(onnx.parser.parse_model(text), 100, np.random.default_rng(0))["i"]
-        >>> int(found.min()), int(found.max())
+        >>> indices = drawn(onnx.parser.parse_model(text), 100, np.random.default_rng(0))["i"]
+        >>> int(indices.min()), int(indices.max())
         (0, 2)
     """
     graph = model if isinstance(model, Graph) else Graph.of(model)

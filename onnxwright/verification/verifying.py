@@ -146,15 +146,15 @@ def verify(
         words = f"the second model has {len(theirs)} inputs instead of {len(mine)}"
         return Verification(labels, (), words)
     names = dict(zip(mine, theirs, strict=True))
-    renamed = [{names.get(k, k): v for k, v in given.items()} for _, given, _ in runs]
+    renamed = [{names.get(k, k): v for k, v in feed.items()} for _, feed, _ in runs]
     failures = []
     got = _outputs(b, renamed, failures)
     outputs = {info.name: OutputDifference(info.name) for info in one.graph.output}
-    for (label, _, expected), found in zip(runs, got, strict=True):
-        if found is None:
+    for (label, _, expected), actual in zip(runs, got, strict=True):
+        if actual is None:
             words = f"the second model does not run at {label}: {failures[0]}"
             return Verification(labels, (), words)
-        for (name, before), x, y in zip(outputs.items(), expected, found, strict=True):
+        for (name, before), x, y in zip(outputs.items(), expected, actual, strict=True):
             outputs[name] = _apart(before, x, y, label, exact)
     return Verification(labels, tuple(outputs.values()))
 
@@ -165,7 +165,7 @@ def _runs_of(
 ) -> list[tuple[str, Mapping[str, Any], list[Any]]]:  # fmt: skip
     """The runs of the first model that work: what they are called, inputs and outputs."""
     if feeds is not None:
-        return _working(a, [(f"run {n}", given) for n, given in enumerate(feeds)], failures)
+        return _working(a, [(f"run {n}", feed) for n, feed in enumerate(feeds)], failures)
     graph = Graph.of(one)
     some = [(f"size {n}", drawn(graph, n, _rng(seed))) for n in sizes or SIZES]
     if sizes is not None:
@@ -181,7 +181,7 @@ def _working(
     a: Any, some: Sequence[tuple[str, Mapping[str, Any]]], failures: list[str]
 ) -> list[tuple[str, Mapping[str, Any], list[Any]]]:
     """Runs with their outputs, without those in which the model does not run."""
-    outputs = _outputs(a, [given for _, given in some], failures)
+    outputs = _outputs(a, [feed for _, feed in some], failures)
     return [(*run, got) for run, got in zip(some, outputs, strict=True) if got is not None]
 
 
@@ -270,9 +270,9 @@ def _outputs(
         failures.append(first_line(error))
         return [None] * len(feeds)
     outputs: list[list[Any] | None] = []
-    for given in feeds:
+    for feed in feeds:
         try:
-            outputs.append(session.run(given))
+            outputs.append(session.run(feed))
         except Exception as error:  # noqa: BLE001 - as above
             failures.append(first_line(error))
             outputs.append(None)

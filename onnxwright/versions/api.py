@@ -68,17 +68,17 @@ def convert_version(
 
     Example:
         >>> import onnx
-        >>> made = onnx.parser.parse_model(
+        >>> model = onnx.parser.parse_model(
         ...     '<ir_version: 7, opset_import: ["" : 11]>'
         ...     "g (float[2,3] x) => (float[2] y) { y = ReduceSum<axes=[1], keepdims=0>(x) }"
         ... )
-        >>> new = convert_version(made, 18)
+        >>> new = convert_version(model, 18)
         >>> [node.op_type for node in new.graph.node], new.opset_import[0].version
         (['Constant', 'ReduceSum'], 18)
     """
     assert rules.__all__
     source = opened(model)
-    targets = _wanted(version, domains)
+    targets = _target_versions(version, domains)
     _check_imported(source, [registry.normalize_domain(domain) for domain in domains or {}])
     converted = source.clone()
     _converted(converted, targets, _assumed(assume))
@@ -116,7 +116,7 @@ def convert_in_place(model: ir.Model, version: int, assume: Collection[str] = ()
     model.ir_version = _ir_version(model, None, lowered=version < before)
 
 
-def _wanted(version: int | None, domains: Mapping[str, int] | None) -> dict[str, int]:
+def _target_versions(version: int | None, domains: Mapping[str, int] | None) -> dict[str, int]:
     versions: dict[str, Any] = {} if version is None else {"": version}
     for domain, target in (domains or {}).items():
         versions[registry.normalize_domain(domain)] = target
@@ -132,10 +132,10 @@ def _wanted(version: int | None, domains: Mapping[str, int] | None) -> dict[str,
 def _check_imported(model: ir.Model, domains: Iterable[str]) -> None:
     """Domains that were asked for are imported by the model or by a function of it."""
     holders: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
-    known = {domain for holder in holders for domain in holder.opset_imports}
+    imported = {domain for holder in holders for domain in holder.opset_imports}
     for domain in domains:
-        if domain not in known:
-            names = ", ".join(quoted(name or "ai.onnx") for name in sorted(known))
+        if domain not in imported:
+            names = ", ".join(quoted(name or "ai.onnx") for name in sorted(imported))
             fail(messages.ModelNotConvertible(
                 reason=f"it does not import the domain {quoted(domain or 'ai.onnx')}",
                 advice=f"it imports {names}",

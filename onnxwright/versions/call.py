@@ -205,7 +205,7 @@ class Call:
             raise Refused(f"its input has {rank} dimensions, and its `axis` is {value}")
         return int(value % rank)
 
-    def given(self, name: str) -> bool:
+    def has_attr(self, name: str) -> bool:
         """Whether the node has an attribute."""
         return name in self.attributes
 

@@ -49,9 +49,9 @@ class Snippet:
         kind = types.kind(value)
         recorder.set_type(value, kind)
         info = recorder.info(value)
-        recorder.scopes[0].made[value] = None
-        if value in types.known:
-            info.const_value = types.known[value]
+        recorder.scopes[0].values[value] = None
+        if value in types.constants:
+            info.const_value = types.constants[value]
         if value in types.dims:
             info.shape_value = types.dims[value]
         return self.backend.wrap(value, kind)
@@ -67,7 +67,7 @@ class Snippet:
             The new nodes in order, without those in subgraphs.
         """
         recorder = self.backend.recorder
-        own = set(recorder.scope.made) & {v for n in recorder.scope.nodes for v in n.outputs}
+        own = set(recorder.scope.values) & {v for n in recorder.scope.nodes for v in n.outputs}
         finals: list[ir.Value | None] = []
         for result in results:
             value = None if result is None else result.value
@@ -82,7 +82,7 @@ class Snippet:
             self._types.set(value, kind)
         for value, info in recorder.infos.items():
             if info.const_value is not None:
-                self._types.known[value] = info.const_value
+                self._types.constants[value] = info.const_value
             if info.shape_value is not None:
                 self._types.dims[value] = info.shape_value
         old = [v for v, f in zip(node.outputs, finals) if f is not None]

@@ -103,7 +103,7 @@ class ValueTypes:
     def __init__(self, model: ir.Model) -> None:
         self.types: dict[ir.Value, OnnxType | None] = {}
         self.dims: dict[ir.Value, Shape] = {}
-        self.known: dict[ir.Value, Array] = {}
+        self.constants: dict[ir.Value, Array] = {}
         # Nodes whose inputs cannot go together, and why.
         self.problems: list[tuple[ir.Node, str]] = []
         self._ir_version = model.ir_version
@@ -132,7 +132,7 @@ class ValueTypes:
             return
         array = constant_of(value, self._ir_version)
         if array is not None:
-            self.known[value] = array
+            self.constants[value] = array
 
     def set(self, value: ir.Value, kind: OnnxType | None) -> None:
         """Remember the type of a value; what was known of it before stays."""
@@ -168,8 +168,10 @@ class ValueTypes:
         self._bodies(node, imports)
         if signature is None:
             kinds = [self.kind(v) for v in node.inputs]
-            given = attribute_values(node)
-            return types_of_runtime(node.op_type, domain, kinds, len(node.outputs), given) or []
+            attributes = attribute_values(node)
+            return (
+                types_of_runtime(node.op_type, domain, kinds, len(node.outputs), attributes) or []
+            )
         if domain == "" and node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node)
         attributes = attribute_values(node)
@@ -180,7 +182,7 @@ class ValueTypes:
             attributes,
             len(node.outputs),
             [self.kind(v) for v in node.inputs],
-            [None if v is None else self.known.get(v) for v in node.inputs],
+            [None if v is None else self.constants.get(v) for v in node.inputs],
             [None if v is None else self.dims.get(v) for v in node.inputs],
             [v is not None for v in node.inputs],
         )

@@ -100,8 +100,8 @@ def place(root: Group, lines: Sequence[tuple[int, int]]) -> Placed:
         ImportError: the engine is not installed.
 
     Example:
-        >>> found = place(Group(0, 0, 0, [Box(1, 72, 36), Box(2, 72, 36)]), [(1, 2)])
-        >>> found.boxes[1][1] < found.boxes[2][1], len(found.lines[0])
+        >>> layout = place(Group(0, 0, 0, [Box(1, 72, 36), Box(2, 72, 36)]), [(1, 2)])
+        >>> layout.boxes[1][1] < layout.boxes[2][1], len(layout.lines[0])
         (True, 4)
     """
     engine()

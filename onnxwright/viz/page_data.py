@@ -37,8 +37,8 @@ def page_data(view: View, sources: Sources, values: Mapping[str, Any]) -> dict[s
     Example:
         >>> from onnx import parser
         >>> from onnxwright.viz.view import view
-        >>> made = view(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
-        >>> [item["l"][0] for item in page_data(made, None, {})["graphs"][0]["items"]]
+        >>> shown = view(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+        >>> [item["l"][0] for item in page_data(shown, None, {})["graphs"][0]["items"]]
         ['x', 'Relu', 'y']
     """
     facts = {clean(name): facts_of(value) for name, value in values.items()}

@@ -169,8 +169,8 @@ def summarize(model: Any, *, dims: Mapping[str, int] | None = None) -> Summary:
         >>> from onnx import parser
         >>> head = '<ir_version: 10, opset_import: ["" : 18]> g '
         >>> text = head + "(float[N, 4] x, float[4, 2] w) => (float[N, 2] y) { y = MatMul(x, w) }"
-        >>> found = summarize(parser.parse_model(text), dims={"N": 10})
-        >>> found.flops, dict(found.operators)
+        >>> summary = summarize(parser.parse_model(text), dims={"N": 10})
+        >>> summary.flops, dict(summary.operators)
         (160, {'MatMul': 1})
     """
     if isinstance(model, View):

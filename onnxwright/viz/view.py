@@ -184,8 +184,8 @@ def view(model: Any) -> View:
 
     Example:
         >>> from onnx import parser
-        >>> found = view(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
-        >>> found.main.steps[0].op, found.main.typed("x")
+        >>> shown = view(parser.parse_graph("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+        >>> shown.main.steps[0].op, shown.main.typed("x")
         ('Relu', 'x: FLOAT[2]')
     """
     proto = read(model)

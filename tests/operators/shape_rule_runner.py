@@ -145,7 +145,7 @@ def is_refused_by_onnxruntime(
         assert isinstance(kind, TensorType)
         assert kind.dtype is not None
         shape = [d if isinstance(d, int) else 6 if d else 1 for d in kind.shape or ()]
-        array, dims = call.known[n], call.values[n]
+        array, dims = call.arrays[n], call.values[n]
         if array is None and dims is not None:
             array = np.array([d if isinstance(d, int) else 6 for d in dims], kind.dtype.numpy)
         feeds[name] = np.zeros(shape, kind.dtype.numpy) if array is None else array.reshape(shape)

@@ -39,9 +39,9 @@ class Scope:
 
     def pick(self, kind: str) -> str:
         """A value of a kind, from here or from around."""
-        found = [v for s in self.around() for v in s.values[kind]]
-        if found and self.maker.random.random() < 0.9:
-            return self.maker.random.choice(found[-6:] + found[:2])
+        candidates = [v for s in self.around() for v in s.values[kind]]
+        if candidates and self.maker.random.random() < 0.9:
+            return self.maker.random.choice(candidates[-6:] + candidates[:2])
         return self.constant(kind)
 
     def around(self) -> list[Scope]:
@@ -104,18 +104,18 @@ class Maker:
         inputs = {"x": MATRIX, "y": MATRIX, "flag": TRUTH, "count": NUMBER}
         for name, kind in inputs.items():
             scope.values[kind].append(name)
-        given = [helper.make_value_info(n, kind_proto(k)) for n, k in inputs.items()]
+        infos = [helper.make_value_info(n, kind_proto(k)) for n, k in inputs.items()]
         if self.random.random() < 0.5:  # an initializer that is an input may be replaced
             scope.initializers.append(numpy_helper.from_array(np.float32([0, 1, 2]), "w"))
             scope.values[ROW].append("w")
-            given.append(helper.make_value_info("w", kind_proto(ROW)))
+            infos.append(helper.make_value_info("w", kind_proto(ROW)))
         self.steps(scope, self.random.randint(3, 9), 0)
         outputs = []
         for n, kind in enumerate(self.random.choices((MATRIX, MATRIX, TRUTH, SEQUENCE), k=2)):
             op = "Not" if kind == TRUTH else "Identity"
             scope.nodes.append(helper.make_node(op, [scope.pick(kind)], [f"out{n}"]))
             outputs.append(helper.make_value_info(f"out{n}", kind_proto(kind)))
-        graph = helper.make_graph(scope.nodes, "g", given, outputs, scope.initializers)
+        graph = helper.make_graph(scope.nodes, "g", infos, outputs, scope.initializers)
         imports = [helper.make_opsetid("", 18), helper.make_opsetid(LOCAL, 1)]
         model = helper.make_model(
             graph, opset_imports=imports, functions=self.functions, ir_version=9
@@ -208,8 +208,8 @@ class Maker:
             truth = kind == TRUTH and bool(first)
             name = inner.add("Identity", [first[0] if truth and first else inner.pick(kind)], None)
             outputs.append(helper.make_value_info(name, kind_proto(kind)))
-        given = [helper.make_value_info(n, kind_proto(k)) for n, k in inputs.items()]
-        return helper.make_graph(inner.nodes, "body", given, outputs, inner.initializers)
+        infos = [helper.make_value_info(n, kind_proto(k)) for n, k in inputs.items()]
+        return helper.make_graph(inner.nodes, "body", infos, outputs, inner.initializers)
 
     def names(self, scope: Scope, count: int) -> list[str]:
         """Names of inputs of a body."""
@@ -249,8 +249,8 @@ class Maker:
         state, row = self.names(scope, 2)
         inner = Scope(self, f"{scope.prefix}s", scope)
         total = inner.add(self.random.choice(("Add", "Sub")), [state, row], None)
-        made = inner.add("Mul", [total, scope.pick(ROW)], None)
-        results = [inner.add("Identity", [total], None), made]
+        product = inner.add("Mul", [total, scope.pick(ROW)], None)
+        results = [inner.add("Identity", [total], None), product]
         body = helper.make_graph(
             inner.nodes, "scan",
             [helper.make_value_info(n, kind_proto(ROW)) for n in (state, row)],

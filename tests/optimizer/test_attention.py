@@ -26,23 +26,23 @@ def parsed(body: str, least: str, opset: int = 23) -> onnx.ModelProto:
 
 
 def feeds(rng: Any, hidden: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: rng.normal(size=(2, 2, length, 8)).astype(np.float32)
         for name, length in (("q", 4), ("k", 5), ("u", 5))
     }
-    made["seen"] = rng.integers(2, size=(2, 1, 4, 5)).astype(bool)
-    made["seen"][..., 0] = True
+    arrays["seen"] = rng.integers(2, size=(2, 1, 4, 5)).astype(bool)
+    arrays["seen"][..., 0] = True
     if hidden:
-        made["seen"][0, 0, 1] = False
-    return made
+        arrays["seen"][0, 0, 1] = False
+    return arrays
 
 
 def kinds(model: onnx.ModelProto) -> list[str]:
     return [n.op_type for n in model.graph.node]
 
 
-def same(a: onnx.ModelProto, b: onnx.ModelProto, given: dict[str, Any]) -> bool:
-    one, other = run_plainly(a, given, "a"), run_plainly(b, given, "b")
+def same(a: onnx.ModelProto, b: onnx.ModelProto, arrays: dict[str, Any]) -> bool:
+    one, other = run_plainly(a, arrays, "a"), run_plainly(b, arrays, "b")
     assert one is not None
     assert other is not None
     return np.allclose(one[0], other[0], rtol=1e-4, atol=1e-5, equal_nan=True)
@@ -51,26 +51,26 @@ def same(a: onnx.ModelProto, b: onnx.ModelProto, given: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("least", ["-inf", "-3.4028235e38"])
 def test_masks_that_may_hide_rows_stay(least: str) -> None:
     model = parsed(MASKED, least)
-    made = ow.optimize(model)
-    assert "Attention" not in kinds(made)
+    optimized = ow.optimize(model)
+    assert "Attention" not in kinds(optimized)
     for hidden in (False, True):
-        assert same(model, made, feeds(np.random.default_rng(0), hidden))
+        assert same(model, optimized, feeds(np.random.default_rng(0), hidden))
 
 
 @pytest.mark.parametrize("least", ["-inf", "-3.4028235e38", "-10000.0"])
 def test_rows_that_are_promised_to_be_seen(least: str) -> None:
     model = parsed(MASKED, least)
-    made = ow.optimize(model, assume=["visible"])
-    assert kinds(made) == ["Attention"]
-    assert same(model, made, feeds(np.random.default_rng(1), hidden=False))
+    optimized = ow.optimize(model, assume=["visible"])
+    assert kinds(optimized) == ["Attention"]
+    assert same(model, optimized, feeds(np.random.default_rng(1), hidden=False))
 
 
 def test_rows_that_are_zeros_when_hidden() -> None:
     model = parsed(ZEROS, "-inf")
-    made = ow.optimize(model)
-    assert kinds(made) == ["Attention"]
+    optimized = ow.optimize(model)
+    assert kinds(optimized) == ["Attention"]
     for hidden in (False, True):
-        assert same(model, made, feeds(np.random.default_rng(2), hidden))
+        assert same(model, optimized, feeds(np.random.default_rng(2), hidden))
     # The lowest number is not NaN afterwards: such rows are not zeros.
     assert "Attention" not in kinds(ow.optimize(parsed(ZEROS, "-3.4028235e38")))
 
@@ -87,22 +87,22 @@ ROWS = """g (float[N, 4, 16] q, float[N, 5, 16] k, float[N, 5, 16] u{extra}) => 
 @pytest.mark.parametrize("masked", [False, True])
 def test_heads_made_of_rows(masked: bool) -> None:
     rng = np.random.default_rng(3)
-    given = {n: rng.normal(size=(2, s, 16)).astype(np.float32)
+    arrays = {n: rng.normal(size=(2, s, 16)).astype(np.float32)
              for n, s in (("q", 4), ("k", 5), ("u", 5))}  # fmt: skip
     text = ROWS.format(extra="", mask="", scores="d")
     if masked:
-        given["mask"] = rng.normal(size=(2, 1, 4, 5)).astype(np.float32)
+        arrays["mask"] = rng.normal(size=(2, 1, 4, 5)).astype(np.float32)
         text = ROWS.format(extra=", float[N, 1, 4, 5] mask", mask="e = Add(d, mask)", scores="e")
-    for opset, target, wanted in (
+    for opset, target, expected in (
         (17, "onnxruntime", ["MultiHeadAttention"]),
         (23, "onnxruntime", ["Attention"]),
         (23, "any", ["Attention"]),
     ):
         model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
         # A mask of floats may hide whole rows, unless that is excluded.
-        made = ow.optimize(model, target=target, assume=["visible"])
-        assert kinds(made) == wanted
-        assert same(model, made, given)
+        optimized = ow.optimize(model, target=target, assume=["visible"])
+        assert kinds(optimized) == expected
+        assert same(model, optimized, arrays)
         assert not masked or "Attention" not in kinds(ow.optimize(model, target=target))
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 17]> {text}')
     assert "MultiHeadAttention" not in kinds(ow.optimize(model))
@@ -111,11 +111,11 @@ def test_heads_made_of_rows(masked: bool) -> None:
 @pytest.mark.parametrize("least", [-np.inf, np.finfo(np.float32).min])
 def test_rows_that_a_given_mask_hides_whole(least: float) -> None:
     rng = np.random.default_rng(4)
-    given = {n: rng.normal(size=(2, s, 16)).astype(np.float32)
+    arrays = {n: rng.normal(size=(2, s, 16)).astype(np.float32)
              for n, s in (("q", 4), ("k", 5), ("u", 5))}  # fmt: skip
-    given["mask"] = np.zeros((2, 1, 4, 5), np.float32)
-    given["mask"][0, 0, 1] = least
+    arrays["mask"] = np.zeros((2, 1, 4, 5), np.float32)
+    arrays["mask"][0, 0, 1] = least
     text = ROWS.format(extra=", float[N, 1, 4, 5] mask", mask="e = Add(d, mask)", scores="e")
     for opset, target in ((17, "onnxruntime"), (23, "onnxruntime"), (23, "any")):
         model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
-        assert same(model, ow.optimize(model, target=target), given)
+        assert same(model, ow.optimize(model, target=target), arrays)

@@ -71,11 +71,11 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_body(name: str) -> None:
-    text, wanted = CASES[name]
+    text, expected = CASES[name]
     model = parsed(text, 18)
-    made = ow.optimize(model)
-    assert operators(made) == Counter(wanted.split())
-    onnx.checker.check_model(made)
+    optimized = ow.optimize(model)
+    assert operators(optimized) == Counter(expected.split())
+    onnx.checker.check_model(optimized)
     ran = 0
     for size, flag in ((1, False), (3, True)):
         rng = np.random.default_rng(size)
@@ -86,19 +86,19 @@ def test_body(name: str) -> None:
         if before is None:
             continue
         ran += 1
-        after = run_plainly(made, feeds)
+        after = run_plainly(optimized, feeds)
         assert after is not None
         for a, b in zip(before, after, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     assert ran
-    assert operators(ow.optimize(made)) == operators(made)
+    assert operators(ow.optimize(optimized)) == operators(optimized)
 
 
 def test_weights_that_are_kept_stay_in_bodies() -> None:
     text, _ = CASES["a scaled weight in a loop"]
-    made = ow.optimize(parsed(text, 18), keep=["w"])
-    assert "w" in {t.name for t in made.graph.initializer}
-    assert operators(made) == Counter("Loop MatMul Mul Tanh".split())
+    optimized = ow.optimize(parsed(text, 18), keep=["w"])
+    assert "w" in {t.name for t in optimized.graph.initializer}
+    assert operators(optimized) == Counter("Loop MatMul Mul Tanh".split())
 
 
 NEVER = """<ir_version: 9, opset_import: ["" : 18, "local" : 1]>
@@ -116,9 +116,9 @@ g (float[N,3] x) => (float[K,3] y) { y = local.F (x) }
 def test_a_scan_output_without_iterations_has_the_shape_that_its_body_states() -> None:
     # ONNX's text on Loop leaves the shape open; ONNX Runtime reads it from the body.
     model = onnx.parser.parse_model(NEVER)
-    made = ow.optimize(model)
+    optimized = ow.optimize(model)
     feeds = {"x": np.ones((2, 3), np.float32)}
-    before, after = run_plainly(model, feeds), run_plainly(made, feeds)
+    before, after = run_plainly(model, feeds), run_plainly(optimized, feeds)
     assert before is not None
     assert after is not None
     assert before[0].shape == after[0].shape == (0, 3)
@@ -139,12 +139,12 @@ def test_constant_results_of_bodies_stay_constants(
               else_branch = other () => (float[2] q, int64[2] v) {
                 p2 = Constant<value = float[2] {1, 2}>()  q = Neg(p2)
                 v = Constant<value = int64[2] {3, 4}>() }> }""")
-    made = change(model)
-    assert operators(made, constants=True) == Counter(
+    changed = change(model)
+    assert operators(changed, constants=True) == Counter(
         {"Loop": 1, "If": 1, "Constant": 3, "Add": 1, "Identity": 2}
     )
-    assert first_difference(model, made, exact=True) is None
-    assert operators(change(made), constants=True) == operators(made, constants=True)
+    assert first_difference(model, changed, exact=True) is None
+    assert operators(change(changed), constants=True) == operators(changed, constants=True)
 
 
 def test_a_result_of_a_body_that_is_kept_stays_an_initializer() -> None:
@@ -153,6 +153,6 @@ def test_a_result_of_a_body_that_is_kept_stays_an_initializer() -> None:
           y = If (c) <then_branch = then () => (int64[1] p) { p = Identity(w) },
               else_branch = other () => (int64[1] q) { q = Constant<value = int64[1] {2}>() }> }""")
     assert operators(ow.optimize(model)) == Counter(["If"])
-    made = ow.optimize(model, keep=["w"])
-    assert operators(made) == Counter(["If", "Identity"])
-    assert [i.name for i in made.graph.initializer] == ["w"]
+    optimized = ow.optimize(model, keep=["w"])
+    assert operators(optimized) == Counter(["If", "Identity"])
+    assert [i.name for i in optimized.graph.initializer] == ["w"]

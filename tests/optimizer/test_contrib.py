@@ -102,18 +102,18 @@ def feeds_of(model: onnx.ModelProto, size: int) -> dict[str, Any]:
         v.name: [d.dim_value or size for d in v.type.tensor_type.shape.dim]
         for v in model.graph.input
     }
-    made = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
-    for array in made.values():
+    arrays = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    for array in arrays.values():
         array.reshape(-1)[:3] = (np.nan, np.inf, -np.inf)[: array.size]
-    return made
+    return arrays
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
 def test_operators(case: tuple[str, int, str, str, str, str]) -> None:
-    _, opset, graph, body, more, wanted = case
+    _, opset, graph, body, more, operators = case
     model = model_of(opset, graph, body, more)
-    made = ow.optimize(model, target="onnxruntime", assume=["default_session"])
-    assert sorted(n.op_type for n in made.graph.node) == sorted(wanted.split())
+    optimized = ow.optimize(model, target="onnxruntime", assume=["default_session"])
+    assert sorted(n.op_type for n in optimized.graph.node) == sorted(operators.split())
     slow = {"BiasGelu", "FastGelu", "SkipLayerNormalization"}  # without the session's fusions
     promised_nothing = ow.optimize(model, target="onnxruntime")
     assert not slow & {n.op_type for n in promised_nothing.graph.node}
@@ -121,13 +121,13 @@ def test_operators(case: tuple[str, int, str, str, str, str]) -> None:
     exact = ow.optimize(model, target="onnxruntime", level="exact", assume=["default_session"])
     assert not any(n.domain for n in exact.graph.node)
     session = onnxruntime.InferenceSession(
-        made.SerializeToString(), providers=["CPUExecutionProvider"]
+        optimized.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     for size in (1, 3):
         feeds = feeds_of(model, size)
         expected = run_plainly(model, feeds)
         assert expected is not None
-        for got in (run_plainly(made, feeds, str(made)), session.run(None, feeds)):
+        for got in (run_plainly(optimized, feeds, str(optimized)), session.run(None, feeds)):
             assert got is not None
             for a, b in zip(expected, got, strict=True):
                 assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -142,16 +142,16 @@ def test_other_types_have_no_kernel() -> None:
         (HEADS, "t = Transpose<perm = [0,1,3,2]>(z)  y = MatMul(x, t)"),
     ):
         model = model_of(17, graph.replace("float[", "double["), body, "")
-        made = ow.optimize(model, target="onnxruntime", assume=["default_session"])
-        assert not any(n.domain for n in made.graph.node)
+        optimized = ow.optimize(model, target="onnxruntime", assume=["default_session"])
+        assert not any(n.domain for n in optimized.graph.node)
 
 
 def test_a_bound_that_is_an_input_is_not_read() -> None:
     model = model_of(13, CONV, "c = Conv(x, w, b)  y = Clip(c, lo, hi)", "")
     low = onnx.helper.make_tensor_value_info("lo", onnx.TensorProto.FLOAT, [])
     model.graph.input.append(low)
-    made = ow.optimize(model, target="onnxruntime")
-    assert [n.op_type for n in made.graph.node] == ["Conv", "Clip"]
+    optimized = ow.optimize(model, target="onnxruntime")
+    assert [n.op_type for n in optimized.graph.node] == ["Conv", "Clip"]
 
 
 def test_shapes_of_quantized_operators() -> None:
@@ -170,8 +170,8 @@ def test_shapes_of_quantized_operators() -> None:
           y = Reshape(h, k) }""")
     weight = np.arange(12, dtype=np.uint8).reshape(3, 4)
     model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
-    made = ow.optimize(model)
-    assert [n.op_type for n in made.graph.node] == [
+    optimized = ow.optimize(model)
+    assert [n.op_type for n in optimized.graph.node] == [
         "QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearMul", "Reshape", "QGemm",
     ]  # fmt: skip
-    assert first_difference(model, made, exact=True) is None
+    assert first_difference(model, optimized, exact=True) is None

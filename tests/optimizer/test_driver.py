@@ -61,8 +61,8 @@ def test_an_equal_node_is_used_where_it_is_computed_before() -> None:
 
 
 def test_an_output_that_becomes_an_input_has_an_identity() -> None:
-    made = ow.rewrite(parsed("n = Neg(x)  y = Neg(n)"), _double_negation())
-    assert [(n.op_type, n.outputs[0].name) for n in made.graph] == [("Identity", "y")]
+    rewritten = ow.rewrite(parsed("n = Neg(x)  y = Neg(n)"), _double_negation())
+    assert [(n.op_type, n.outputs[0].name) for n in rewritten.graph] == [("Identity", "y")]
 
 
 def _double_negation() -> Any:
@@ -94,5 +94,5 @@ def test_bodies_and_functions_are_rewritten_where_they_are(kept: str) -> None:
     feeds = [{v.name: np.ones((1, 3), np.float32) for v in before.graph.inputs}]
     if kept == "body":
         feeds[0]["c"] = np.array(True)
-    found = first_difference(ir.to_proto(before), ir.to_proto(driver.model), feeds=feeds)
-    assert found is None
+    difference = first_difference(ir.to_proto(before), ir.to_proto(driver.model), feeds=feeds)
+    assert difference is None

@@ -24,14 +24,14 @@ POSITIVE = re.compile(r"v\d*$|wd$|s\d*$")
 
 def load() -> dict[str, tuple[int, str, list[str]]]:
     """The models of the file by name, each with its opset and the operators it should have."""
-    found = {}
+    models = {}
     for block in FILE.read_text(encoding="utf-8").split("== ")[1:]:
         head, text = block.split("\n", 1)
-        name, _, wanted = head.partition(" | ")
+        name, _, expected = head.partition(" | ")
         name, _, opset = name.rpartition(" @")
-        assert name not in found, name
-        found[name] = (int(opset), text, wanted.split())
-    return found
+        assert name not in models, name
+        models[name] = (int(opset), text, expected.split())
+    return models
 
 
 FORMS = load()
@@ -41,9 +41,9 @@ def parsed(text: str, opset: int) -> onnx.ModelProto:
     """A model with random weights."""
     model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
     rng = np.random.default_rng(0)
-    made = {output for node in model.graph.node for output in node.output}
+    computed = {output for node in model.graph.node for output in node.output}
     for value in list(model.graph.value_info):
-        if value.name in made:
+        if value.name in computed:
             continue
         array = drawn(value, 1, rng)
         if POSITIVE.match(value.name):
@@ -82,11 +82,11 @@ def nodes_that_run(model: onnx.ModelProto) -> int | None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_form(name: str) -> None:
-    opset, text, wanted = FORMS[name]
+    opset, text, expected = FORMS[name]
     model = parsed(text, opset)
-    made = ow.optimize(model)
-    assert Counter(n.op_type for n in made.graph.node) == Counter(wanted)
-    kernels = nodes_that_run(model), nodes_that_run(made)
+    optimized = ow.optimize(model)
+    assert Counter(n.op_type for n in optimized.graph.node) == Counter(expected)
+    kernels = nodes_that_run(model), nodes_that_run(optimized)
     assert None in kernels or kernels[0] >= kernels[1], "the runtime takes an operator apart"
     ran = 0
     for size in (1, 3):
@@ -96,7 +96,7 @@ def test_form(name: str) -> None:
         if before is None:
             continue
         ran += 1
-        after = run_plainly(made, feeds, onnx.printer.to_text(made))
+        after = run_plainly(optimized, feeds, onnx.printer.to_text(optimized))
         assert after is not None
         for a, b in zip(before, after, strict=True):
             assert (a.dtype, a.shape) == (b.dtype, b.shape)

@@ -33,9 +33,9 @@ def optimized(version: int, weights: str, body: str, **options: str) -> list[str
         f'<ir_version: 10, opset_import: ["" : {version}]>\n'
         f"g (float[N, 4, H, 6] x) => (float[N, 4, H, 6] y) {weights} {{ {body} }}"
     )
-    made = ow.optimize(model, **options)
-    assert first_difference(model, made) is None
-    return [n.op_type for n in made.graph.node]
+    new_model = ow.optimize(model, **options)
+    assert first_difference(model, new_model) is None
+    return [n.op_type for n in new_model.graph.node]
 
 
 @pytest.mark.parametrize("square", SQUARES)
@@ -50,8 +50,8 @@ def test_instance_normalization(square: str, divide: str) -> None:
 def test_over_other_axes_it_stays() -> None:
     for axes in ("1, 2", "3", "1, 2, 3"):
         body = CENTERED.format(x="x", axes=axes, square=SQUARES[0], divide=DIVISIONS[0])
-        made = optimized(18, WEIGHTS, body + AFFINE.format("n"))
-        assert "InstanceNormalization" not in made
+        operators = optimized(18, WEIGHTS, body + AFFINE.format("n"))
+        assert "InstanceNormalization" not in operators
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_group_normalization(divide: str, back: str) -> None:
     assert optimized(21, GROUPS, body, rules=ASKED) == ["GroupNormalization"]
     kernel = ["Reshape", "InstanceNormalization", "Reshape", "Mul", "Add"]
     for version, target in ((18, "any"), (21, "any"), (21, "onnxruntime")):
-        made = optimized(version, GROUPS, body, target=target)
-        assert [o for o in made if o != "Shape"] == kernel
+        operators = optimized(version, GROUPS, body, target=target)
+        assert [o for o in operators if o != "Shape"] == kernel
 
 
 def test_group_normalization_of_torch() -> None:
@@ -87,8 +87,8 @@ def test_groups_that_cut_channels_or_mix_images_stay() -> None:
         weights = (
             WEIGHTS[:-1] + f", float[{count}] one = {{{ones}}}, float[{count}] zero = {{{ones}}}>"
         )
-        made = optimized(21, weights, body + AFFINE.format("t"), rules=ASKED)
-        assert "GroupNormalization" not in made
+        operators = optimized(21, weights, body + AFFINE.format("t"), rules=ASKED)
+        assert "GroupNormalization" not in operators
 
 
 def test_an_output_with_dimensions_of_other_names() -> None:
@@ -100,6 +100,6 @@ def test_an_output_with_dimensions_of_other_names() -> None:
         '<ir_version: 10, opset_import: ["" : 21]>\n'
         f"g (float[N, 4, H, 6] x) => (float[batch, 4, height, 6] y) {GROUPS} {{ {body} }}"
     )
-    made = ow.optimize(onnx.parser.parse_model(text), rules=ASKED)
-    assert [n.op_type for n in made.graph.node] == ["GroupNormalization"]
-    assert made.graph.output == onnx.parser.parse_model(text).graph.output
+    new_model = ow.optimize(onnx.parser.parse_model(text), rules=ASKED)
+    assert [n.op_type for n in new_model.graph.node] == ["GroupNormalization"]
+    assert new_model.graph.output == onnx.parser.parse_model(text).graph.output

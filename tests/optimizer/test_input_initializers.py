@@ -25,39 +25,43 @@ def model(ir_version: int, opset: int = 8) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("options", [{}, {"opset_version": 18}, {"level": "exact"}])
 def test_constants_in_version_3(options: dict) -> None:
-    made, report = ow.optimize(model(3), report=True, **options)
-    onnx.checker.check_model(made, full_check=True)
-    assert [i.name for i in made.graph.input] == ["x"]
+    optimized, report = ow.optimize(model(3), report=True, **options)
+    onnx.checker.check_model(optimized, full_check=True)
+    assert [i.name for i in optimized.graph.input] == ["x"]
     if "level" not in options:  # a product of weights is folded within rounding
-        assert [n.op_type for n in made.graph.node] == ["Mul", "Add"]
-    assert made.ir_version >= 4
+        assert [n.op_type for n in optimized.graph.node] == ["Mul", "Add"]
+    assert optimized.ir_version >= 4
     assert report.constant_initializers == ("w", "b")
     assert "left the inputs: w, b" in str(report)
-    np.testing.assert_array_equal(ow.run_model(made, FEEDS)[0], ow.run_model(model(3), FEEDS)[0])
+    np.testing.assert_array_equal(
+        ow.run_model(optimized, FEEDS)[0], ow.run_model(model(3), FEEDS)[0]
+    )
 
 
 @pytest.mark.parametrize("ir_version", [4, 8])
 def test_defaults_from_version_4_on(ir_version: int) -> None:
     source = model(ir_version, 13)
-    made, report = ow.optimize(source, report=True)
-    assert [i.name for i in made.graph.input] == ["x", "w", "b"]
+    optimized, report = ow.optimize(source, report=True)
+    assert [i.name for i in optimized.graph.input] == ["x", "w", "b"]
     assert report.replaceable_initializers == ("w", "b")
     assert 'assume "constant_initializers"' in str(report)
-    given = FEEDS | {"w": np.full(3, 7, np.float32)}
-    results = [InferenceSession(m.SerializeToString()).run(None, given)[0] for m in (made, source)]
+    feeds = FEEDS | {"w": np.full(3, 7, np.float32)}
+    results = [
+        InferenceSession(m.SerializeToString()).run(None, feeds)[0] for m in (optimized, source)
+    ]
     np.testing.assert_array_equal(*results)
-    made, report = ow.optimize(source, assume=["constant_initializers"], report=True)
-    assert [i.name for i in made.graph.input] == ["x"]
-    assert [n.op_type for n in made.graph.node] == ["Mul", "Add"]
+    optimized, report = ow.optimize(source, assume=["constant_initializers"], report=True)
+    assert [i.name for i in optimized.graph.input] == ["x"]
+    assert [n.op_type for n in optimized.graph.node] == ["Mul", "Add"]
     assert (report.constant_initializers, report.replaceable_initializers) == (("w", "b"), ())
 
 
 def test_what_is_given_does_not_change() -> None:
     source = ir.from_proto(model(3))
-    made = ow.optimize(source)
+    optimized = ow.optimize(source)
     assert [v.name for v in source.graph.inputs] == ["x", "w", "b"]
     assert source.ir_version == 3
-    assert [v.name for v in made.graph.inputs] == ["x"]
+    assert [v.name for v in optimized.graph.inputs] == ["x"]
 
 
 @pytest.mark.parametrize("change", [ow.optimize, ow.fold_constants])
@@ -69,7 +73,7 @@ def test_constants_become_initializers_in_version_3(
         g (float[2,6] x) => (float[3,4] y) {
           a = Constant<value = int64[1] {3}>()  b = Constant<value = int64[1] {4}>()
           s = Concat<axis = 0>(a, b)  y = Reshape(x, s) }""")
-    made = change(source)
-    onnx.checker.check_model(made, full_check=True)
-    assert ([n.op_type for n in made.graph.node], made.ir_version) == (["Reshape"], 4)
+    changed = change(source)
+    onnx.checker.check_model(changed, full_check=True)
+    assert ([n.op_type for n in changed.graph.node], changed.ir_version) == (["Reshape"], 4)
     assert source.ir_version == 3

@@ -22,29 +22,29 @@ def optimized(count: int, going: int, call: str, outputs: str, opset: int = 18) 
         f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[2] x, float[2] z) => ({outputs}) '
         f"<int64 n = {{{count}}}, bool b = {{{going}}}> {{ {call} }}"
     )
-    made = ow.optimize(model)
-    onnx.checker.check_model(made, full_check=True)
-    assert [v.name for v in made.graph.input] == ["x", "z"]
-    assert first_difference(model, made) is None
-    return [n.op_type for n in made.graph.node]
+    new_model = ow.optimize(model)
+    onnx.checker.check_model(new_model, full_check=True)
+    assert [v.name for v in new_model.graph.input] == ["x", "z"]
+    assert first_difference(model, new_model) is None
+    return [n.op_type for n in new_model.graph.node]
 
 
 @pytest.mark.parametrize(
-    ("count", "going", "wanted"),
+    ("count", "going", "expected"),
     [(1, 1, ["Add"]), (0, 1, ["Identity"]), (-2, 1, ["Identity"]), (3, 0, ["Identity"]),
      (1, 0, ["Identity"]), (2, 1, ["Add", "Add"]), (3, 1, ["Loop"])],
 )  # fmt: skip
-def test_counts(count: int, going: int, wanted: list[str]) -> None:
+def test_counts(count: int, going: int, expected: list[str]) -> None:
     call = f"y = Loop <body: graph = {PLAIN}> (n, b, z)"
-    assert optimized(count, going, call, "float[2] y") == wanted
+    assert optimized(count, going, call, "float[2] y") == expected
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
 def test_rows_that_are_stacked(opset: int) -> None:
     call = f"y, rows = Loop <body: graph = {BODY}> (n, b, z)"
-    made = optimized(1, 1, call, "float[2] y, float[K, 2] rows", opset)
-    assert "Loop" not in made
-    assert "Unsqueeze" in made
+    operators = optimized(1, 1, call, "float[2] y, float[K, 2] rows", opset)
+    assert "Loop" not in operators
+    assert "Unsqueeze" in operators
     assert "Loop" in optimized(0, 1, call, "float[2] y, float[K, 2] rows", opset)
 
 
@@ -101,13 +101,13 @@ def test_a_condition_that_is_not_known() -> None:
     assert optimized(2, 1, call, "float[2] y") == ["Loop"]
 
 
-@pytest.mark.parametrize(("length", "wanted"), [(1, "Squeeze Add"), (2, "Scan")])
-def test_scans_of_length_one(length: int, wanted: str) -> None:
+@pytest.mark.parametrize(("length", "expected"), [(1, "Squeeze Add"), (2, "Scan")])
+def test_scans_of_length_one(length: int, expected: str) -> None:
     text = f"""<ir_version: 8, opset_import: ["" : 18]>
         g (float[2] z, float[{length}, 2] xs) => (float[2] y) {{
         y = Scan <num_scan_inputs: int = 1, body: graph = body (float[2] s, float[2] x) =>
             (float[2] t) {{ t = Add(s, x) }}> (z, xs) }}"""
     model = onnx.parser.parse_model(text)
-    made = ow.optimize(model)
-    assert first_difference(model, made) is None
-    assert [n.op_type for n in made.graph.node] == wanted.split()
+    new_model = ow.optimize(model)
+    assert first_difference(model, new_model) is None
+    assert [n.op_type for n in new_model.graph.node] == expected.split()

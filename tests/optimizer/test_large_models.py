@@ -48,7 +48,7 @@ def written(path: Path, layers: int = 3) -> Path:
             helper.make_node("Relu", [f"u{n}"], [f"r{n}"]),
         ]
         last = f"r{n}"
-    made = helper.make_model(
+    proto = helper.make_model(
         helper.make_graph(
             nodes,
             "large",
@@ -60,17 +60,17 @@ def written(path: Path, layers: int = 3) -> Path:
         ir_version=8,
     )
     location = f"{path.stem}.bin"
-    onnx.save(made, path, save_as_external_data=True, location=location, size_threshold=0)
+    onnx.save(proto, path, save_as_external_data=True, location=location, size_threshold=0)
     return path
 
 
 def in_memory(path: Path) -> ir.Model:
     """The model with its weights as arrays, which nothing may read or copy."""
-    made = ir.load(path)
-    for value in made.graph.initializers.values():
+    proto = ir.load(path)
+    for value in proto.graph.initializers.values():
         assert value.const_value is not None
         value.const_value = ir.Tensor(value.const_value.numpy().copy(), name=value.name)
-    return made
+    return proto
 
 
 def data_files(folder: Path) -> list[str]:
@@ -93,12 +93,12 @@ OPERATIONS = {
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_weights_of_the_same_folder_are_not_written_again(name: str, model: Path) -> None:
     before = (model.parent / "m.bin").stat()
-    made = OPERATIONS[name](model, model.parent / "new.onnx")
+    path = OPERATIONS[name](model, model.parent / "new.onnx")
     assert data_files(model.parent) == ["m.bin"]
     assert (model.parent / "m.bin").stat().st_mtime_ns == before.st_mtime_ns
-    weights = onnx.load(made, load_external_data=False).graph.initializer
+    weights = onnx.load(path, load_external_data=False).graph.initializer
     assert [t.name for t in weights if t.raw_data] == ["b1"] * (name == "set_initializer")
-    onnx.checker.check_model(str(made), full_check=True)
+    onnx.checker.check_model(str(path), full_check=True)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -170,10 +170,12 @@ def test_weights_in_memory_are_not_serialized(model: Path, monkeypatch: pytest.M
 
 
 def test_the_optimizer_and_its_check(model: Path) -> None:
-    made = ow.optimize(model)
-    assert first_difference(model, made) is None
-    given = [np.ones((4, N), np.float32)]
-    np.testing.assert_allclose(ow.run_model(made, given)[0], ow.run_model(model, given)[0], 1e-4)
+    optimized = ow.optimize(model)
+    assert first_difference(model, optimized) is None
+    inputs = [np.ones((4, N), np.float32)]
+    np.testing.assert_allclose(
+        ow.run_model(optimized, inputs)[0], ow.run_model(model, inputs)[0], 1e-4
+    )
 
 
 def test_models_with_weights_elsewhere_are_compared_and_run(model: Path, tmp_path: Path) -> None:
@@ -184,9 +186,9 @@ def test_models_with_weights_elsewhere_are_compared_and_run(model: Path, tmp_pat
     assert "external" in str(ow.show(same))
     other = written(tmp_path / "out" / "n.onnx", layers=1)
     both = ow.compose(model, other, {"r2": "x"}, prefix="b_")
-    given = [np.ones((4, N), np.float32)]
-    want = ow.run_model(other, ow.run_model(model, given))
-    np.testing.assert_allclose(ow.run_model(both, given)[0], want[0], 1e-4)
+    inputs = [np.ones((4, N), np.float32)]
+    want = ow.run_model(other, ow.run_model(model, inputs))
+    np.testing.assert_allclose(ow.run_model(both, inputs)[0], want[0], 1e-4)
     assert not ow.diff(both, both)
     changed = ow.diff(both, ow.set_initializer(both, {"w0": np.zeros((N, N), np.float32)}))
     assert "1,024 of 1,024 numbers" in str(changed)
@@ -264,21 +266,21 @@ for name, run in {
 def sparse(path: Path, size: int = 8192, layers: int = 9) -> Path:
     """A model of 2.4 GB of weights, which are zeros that take no room on the disk."""
     written(path, layers)
-    made = onnx.load(path, load_external_data=False)
+    proto = onnx.load(path, load_external_data=False)
     place = 0
-    for tensor in made.graph.initializer:
+    for tensor in proto.graph.initializer:
         del tensor.external_data[:]
         tensor.dims[:] = [size] * len(tensor.dims)
         length = 4 * size ** len(tensor.dims)
         for key, text in (("location", "m.bin"), ("offset", place), ("length", length)):
             tensor.external_data.add(key=key, value=str(text))
         place += length
-    for info in (*made.graph.input, *made.graph.output):
+    for info in (*proto.graph.input, *proto.graph.output):
         info.type.tensor_type.shape.dim[1].dim_value = size
-    del made.graph.value_info[:]
+    del proto.graph.value_info[:]
     with (path.parent / "m.bin").open("wb") as file:
         file.truncate(place)
-    path.write_bytes(made.SerializeToString())
+    path.write_bytes(proto.SerializeToString())
     (path.parent / "sub").mkdir()
     return path
 

@@ -14,12 +14,12 @@ IMPORTS = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 1)]
 
 
 def map_type(*, sequence: bool, key: int = TensorProto.INT64) -> onnx.TypeProto:
-    made = onnx.TypeProto()
-    kind = made.sequence_type.elem_type.map_type if sequence else made.map_type
+    proto = onnx.TypeProto()
+    kind = proto.sequence_type.elem_type.map_type if sequence else proto.map_type
     kind.key_type = key
     kind.value_type.tensor_type.elem_type = TensorProto.FLOAT
     kind.value_type.tensor_type.shape.SetInParent()
-    return made
+    return proto
 
 
 def labelled(**labels: object) -> onnx.ModelProto:
@@ -37,9 +37,9 @@ def vectorized() -> onnx.ModelProto:
     node = helper.make_node(
         "DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", int64_vocabulary=[0, 1]
     )
-    given = onnx.ValueInfoProto(name="x", type=map_type(sequence=False))
+    info = onnx.ValueInfoProto(name="x", type=map_type(sequence=False))
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
-    graph = helper.make_graph([node], "g", [given], [result])
+    graph = helper.make_graph([node], "g", [info], [result])
     return helper.make_model(graph, opset_imports=IMPORTS, ir_version=8)
 
 
@@ -63,11 +63,11 @@ TOOLS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_maps_pass_through(name: str, tool: str) -> None:
     model, feeds = MODELS[name]
-    made = TOOLS[tool](model)
-    onnx.checker.check_model(made, full_check=True)
-    assert [i.type for i in made.graph.input] == [i.type for i in model.graph.input]
-    assert list(made.graph.output) == list(model.graph.output)
-    assert str(ow.run_model(made, feeds)) == str(ow.run_model(model, feeds))
+    new_model = TOOLS[tool](model)
+    onnx.checker.check_model(new_model, full_check=True)
+    assert [i.type for i in new_model.graph.input] == [i.type for i in model.graph.input]
+    assert list(new_model.graph.output) == list(model.graph.output)
+    assert str(ow.run_model(new_model, feeds)) == str(ow.run_model(model, feeds))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -76,12 +76,12 @@ def test_maps_are_shown_and_run(name: str) -> None:
     assert "Map[" in str(ow.show(model))
     assert not ow.diff(model, model)
     assert "make_model" in ow.to_script(model)
-    made = ow.GraphBuilder.from_model(model).run(feeds)
-    assert str(np.asarray(made["y"])) == str(np.asarray(ow.run_model(model, feeds)[0]))
+    outputs = ow.GraphBuilder.from_model(model).run(feeds)
+    assert str(np.asarray(outputs["y"])) == str(np.asarray(ow.run_model(model, feeds)[0]))
 
 
 def test_sizes_of_other_inputs_are_set() -> None:
     model, _ = MODELS["integers"]
-    made = ow.set_shapes(model, {"x": [4, 2]})
-    assert made.graph.output[0].type == model.graph.output[0].type
-    assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 4
+    new_model = ow.set_shapes(model, {"x": [4, 2]})
+    assert new_model.graph.output[0].type == model.graph.output[0].type
+    assert new_model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 4

@@ -31,19 +31,19 @@ def test_kinds_of_models(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(proto, path)
     assert operators(ow.optimize(proto)) == ["Gemm", "Relu"]
-    for given in (ir.from_proto(proto), path, str(path)):
-        made = ow.optimize(given)
-        assert isinstance(made, ir.Model)
-        assert [n.op_type for n in made.graph] == ["Gemm", "Relu"]
+    for source in (ir.from_proto(proto), path, str(path)):
+        optimized = ow.optimize(source)
+        assert isinstance(optimized, ir.Model)
+        assert [n.op_type for n in optimized.graph] == ["Gemm", "Relu"]
     with pytest.raises(OnnxwrightError, match="OW752"):
         ow.optimize(3)
 
 
 def test_what_weights_make_follows_them() -> None:
-    made = ow.optimize(onnx.parser.parse_model(TEXT))
-    held = {i.name: onnx.numpy_helper.to_array(i) for i in made.graph.initializer}
+    optimized = ow.optimize(onnx.parser.parse_model(TEXT))
+    held = {i.name: onnx.numpy_helper.to_array(i) for i in optimized.graph.initializer}
     assert held["w.folded"].tolist() == [[1, 3], [2, 4]]
-    assert first_difference(onnx.parser.parse_model(TEXT), made) is None
+    assert first_difference(onnx.parser.parse_model(TEXT), optimized) is None
 
 
 def test_weights_in_files_are_not_read(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_weights_in_files_are_not_read(tmp_path: Path) -> None:
     proto = onnx.helper.make_model(graph, ir_version=10, opset_imports=proto.opset_import)
     path = tmp_path / "model.onnx"
     onnx.save(proto, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    made = ow.optimize(path)
-    assert isinstance(made.graph.initializers["big"].const_value, ir.ExternalTensor)
+    optimized = ow.optimize(path)
+    assert isinstance(optimized.graph.initializers["big"].const_value, ir.ExternalTensor)
 
 
 def test_weights_whose_file_is_gone_are_named(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_weights_whose_file_is_gone_are_named(tmp_path: Path) -> None:
     model.graph.output[0].name = "z"
     path = tmp_path / "model.onnx"
     onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    made = ow.optimize(path, skip=["share_weights"])
+    optimized = ow.optimize(path, skip=["share_weights"])
     (tmp_path / "w.bin").unlink()
     for call in (
-        lambda: ow.save(made, tmp_path / "b.onnx"),
-        lambda: ow.run_model(made, [array]),
-        lambda: ow.to_half(made),
-        lambda: ow.quantize_weights(made),
+        lambda: ow.save(optimized, tmp_path / "b.onnx"),
+        lambda: ow.run_model(optimized, [array]),
+        lambda: ow.to_half(optimized),
+        lambda: ow.quantize_weights(optimized),
         lambda: ow.optimize(path),
         lambda: ow.fold_constants(path, output=tmp_path / "b.onnx"),
     ):
@@ -114,9 +114,9 @@ def test_only_some_rules() -> None:
         ({"relu_of_relu", "share_weights"}, (), [*plain, "Relu"]),
         (["relu_of_relu", gemm], ["matmul_and_bias"], [*plain, "Relu"]),
     ):
-        made = ow.optimize(model, only=only, skip=skip)
-        assert operators(made) == expected, (only, skip)
-        assert first_difference(model, made) is None
+        optimized = ow.optimize(model, only=only, skip=skip)
+        assert operators(optimized) == expected, (only, skip)
+        assert first_difference(model, optimized) is None
         held = ir.from_proto(model)
         assert ow.passes.Optimize(only=only, skip=skip)(held).model is held
         assert [n.op_type for n in held.graph] == expected
@@ -132,17 +132,17 @@ def test_only_some_passes() -> None:
     model = onnx.parser.parse_model(text)
     w = onnx.numpy_helper.from_array(np.ones((2, 2, 2, 2), np.float32), "w")
     model.graph.initializer.append(w)
-    wanted = {
+    expected_by_pass = {
         "fold_batch_norms": ["Conv", "Transpose", "Exp", "Transpose", "MatMul", "MatMul"],
         "move_transposes": ["Conv", "BatchNormalization", "Exp", "MatMul", "MatMul"],
         "share_weights": ["Conv", "BatchNormalization", "Transpose", "Exp", "Transpose", "MatMul",
                           "MatMul"],
     }  # fmt: skip
-    for name, expected in wanted.items():
-        made = ow.optimize(model, only=name)
-        assert operators(made) == expected, name
-        assert ("n" in {i.name for i in made.graph.initializer}) == (name != "share_weights")
-        assert first_difference(model, made) is None
+    for name, expected in expected_by_pass.items():
+        optimized = ow.optimize(model, only=name)
+        assert operators(optimized) == expected, name
+        assert ("n" in {i.name for i in optimized.graph.initializer}) == (name != "share_weights")
+        assert first_difference(model, optimized) is None
 
 
 def test_a_rule_that_may_not_be_used_is_told() -> None:
@@ -171,8 +171,8 @@ def test_what_a_runtime_takes_longer_for_is_used_where_it_is_named() -> None:
         ow.optimize(model, only="swish"),
         ow.rewrite(model, "swish"),
     )
-    for made in asked:
-        assert operators(made) == ["Swish"]
+    for new_model in asked:
+        assert operators(new_model) == ["Swish"]
 
 
 def test_report() -> None:
@@ -215,11 +215,11 @@ def test_rules_that_decline_cost_no_replay() -> None:
     text = """<ir_version: 10, opset_import: ["" : 18]>
         g (float[N] x) => (float[N] y)
         { a = Add(x, x)  b = Relu(a)  c = Sin(b)  d = Add(x, c)  y = Relu(d) }"""
-    made, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
+    optimized, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
     assert len(tried) == 3  # both orders of the second sum
     assert report.rounds == 1
-    assert operators(made) == ["Add", "Relu", "Sin", "Add", "Relu"]
-    assert not made.graph.initializer
+    assert operators(optimized) == ["Add", "Relu", "Sin", "Add", "Relu"]
+    assert not optimized.graph.initializer
 
 
 def test_a_rule_at_the_last_place_is_found() -> None:
@@ -232,9 +232,9 @@ def test_a_rule_at_the_last_place_is_found() -> None:
         { a = Add(x, x)  y = Relu(a)
           w = If(p) <then_branch = t () => (float[N, 3] u) { b = Add(z, z)  u = Relu(b) },
                      else_branch = e () => (float[N, 3] v) { v = Sin(z) }> }"""
-    made, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
+    optimized, report = ow.optimize(onnx.parser.parse_model(text), rules=relu_of_sum, report=True)
     assert report.rules == {"relu_of_sum": 1}
-    (branch,) = [a.g for a in made.graph.node[-1].attribute if a.name == "then_branch"]
+    (branch,) = [a.g for a in optimized.graph.node[-1].attribute if a.name == "then_branch"]
     assert [n.op_type for n in branch.node] == ["Add", "Elu"]
 
 
@@ -244,10 +244,10 @@ def test_another_opset() -> None:
     { a = Div(x, r)  b = Erf(a)  c = Add(b, o)  d = Mul(x, c)  y = Mul(d, h) }"""
     model = onnx.parser.parse_model(text)
     assert "Gelu" not in operators(ow.optimize(model))
-    made = ow.optimize(model, opset_version=20)
-    assert operators(made) == ["Gelu"]
-    assert made.opset_import[0].version == 20
-    onnx.checker.check_model(made)
+    optimized = ow.optimize(model, opset_version=20)
+    assert operators(optimized) == ["Gelu"]
+    assert optimized.opset_import[0].version == 20
+    onnx.checker.check_model(optimized)
 
 
 def test_functions_are_kept_or_inlined() -> None:
@@ -266,7 +266,7 @@ def test_functions_are_kept_or_inlined() -> None:
 
 
 def test_a_function_whose_result_is_a_constant() -> None:
-    made = ow.optimize(
+    optimized = ow.optimize(
         onnx.parser.parse_model(
             """<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
             g (float[2] x) => (float[2] y) { a = local.f(x)  y = Add(x, a) }
@@ -274,7 +274,7 @@ def test_a_function_whose_result_is_a_constant() -> None:
             f (a) => (r) { r = Constant <value = float[2] {1.0, 2.0}> () }"""
         )
     )
-    assert ow.CompiledModel(made)(np.ones(2, np.float32)).tolist() == [2, 3]
+    assert ow.CompiledModel(optimized)(np.ones(2, np.float32)).tolist() == [2, 3]
 
 
 def test_scripts_compile_to_optimized_models() -> None:
@@ -315,14 +315,14 @@ def test_exported_programs_take_weights_afterwards() -> None:
     ).eval()
     x = torch.randn(2, 4)
     program = ow.export(module, (x,))
-    made = ow.optimize(program)
-    assert type(made) is type(program)
-    assert [n.op_type for n in made.model.graph].count("Relu") == 1
-    assert torch.allclose(made(x), module(x), atol=1e-5)
+    optimized = ow.optimize(program)
+    assert type(optimized) is type(program)
+    assert [n.op_type for n in optimized.model.graph].count("Relu") == 1
+    assert torch.allclose(optimized(x), module(x), atol=1e-5)
     state = {k: v * 1.5 if v.is_floating_point() else v for k, v in module.state_dict().items()}
     module.load_state_dict(state)
-    made.apply_weights(state)
-    assert torch.allclose(made(x), module(x), atol=1e-5)
+    optimized.apply_weights(state)
+    assert torch.allclose(optimized(x), module(x), atol=1e-5)
 
 
 def test_nodes_of_a_graph_have_names_of_their_own() -> None:
@@ -338,13 +338,13 @@ def test_nodes_of_a_graph_have_names_of_their_own() -> None:
             f = MatMul(x, wc)  s = Add(f, bc)  r = Sum(p, q, s) }}"""
     )
     model.graph.node[1].name, model.graph.node[6].name = "node_MatMul_1", "node_Add_4"
-    made = ow.optimize(model)
-    assert [n.op_type for n in made.graph.node] == ["MatMul", "Add", "Split", "Sum"]
-    names = {n.name for n in made.graph.node}
+    optimized = ow.optimize(model)
+    assert [n.op_type for n in optimized.graph.node] == ["MatMul", "Add", "Split", "Sum"]
+    names = {n.name for n in optimized.graph.node}
     assert len(names) == 4
     assert names > {"node_MatMul_1", "node_Add_4"}
     feeds = {"x": np.ones((2, 3, 4), np.float32)}
-    assert first_difference(model, made, feeds=[feeds]) is None
+    assert first_difference(model, optimized, feeds=[feeds]) is None
 
 
 def test_functions_that_nothing_calls_are_removed_where_that_is_asked() -> None:

@@ -32,8 +32,8 @@ def function(body: str, name: str = "f", opset: int = 18, domain: str = "d") -> 
     return f'<domain: "{domain}", opset_import: ["" : {opset}, "d" : 1]> {name} {body}'
 
 
-def operators(made: Any) -> list[str]:
-    loaded = ow.load(made)
+def operators(new_model: Any) -> list[str]:
+    loaded = ow.load(new_model)
     return [n.op_type for n in all_nodes(loaded.graph)]
 
 
@@ -76,28 +76,28 @@ FOLDED = {
 
 @pytest.mark.parametrize("case", FOLDED)
 def test_what_is_folded(case: str) -> None:
-    text, wanted = FOLDED[case]
-    given = model(text)
-    made = ow.fold_constants(given)
-    assert operators(made) == wanted
-    same(given, made)
+    text, expected = FOLDED[case]
+    source = model(text)
+    folded = ow.fold_constants(source)
+    assert operators(folded) == expected
+    same(source, folded)
 
 
 def test_an_input_with_a_default_is_not_folded() -> None:
-    given = model("(float[2,3] x, float w = {2.0}) => (float[2,3] y) { a = Neg(w) y = Mul(x, a) }")
-    assert operators(ow.fold_constants(given)) == ["Neg", "Mul"]
+    source = model("(float[2,3] x, float w = {2.0}) => (float[2,3] y) { a = Neg(w) y = Mul(x, a) }")
+    assert operators(ow.fold_constants(source)) == ["Neg", "Mul"]
 
 
 def test_random_numbers_are_not_folded() -> None:
-    given = model("(float[2,3] x) => (float[2,3] y) { r = RandomNormal<shape=[2,3]>() "
+    source = model("(float[2,3] x) => (float[2,3] y) { r = RandomNormal<shape=[2,3]>() "
                   "y = Add(x, r) }")  # fmt: skip
-    assert operators(ow.fold_constants(given)) == ["RandomNormal", "Add"]
+    assert operators(ow.fold_constants(source)) == ["RandomNormal", "Add"]
 
 
 def test_keep_and_exact() -> None:
-    given = model(FOLDED["weights"][0])
-    assert operators(ow.fold_constants(given, keep=["w"])) == ["Add", "Mul"]
-    assert operators(ow.fold_constants(given, exact=True)) == ["Add", "Mul"]
+    source = model(FOLDED["weights"][0])
+    assert operators(ow.fold_constants(source, keep=["w"])) == ["Add", "Mul"]
+    assert operators(ow.fold_constants(source, exact=True)) == ["Add", "Mul"]
 
 
 CALLS = "(float[2,3] x) => (float[2,3] y) { h = d.f(x) y = d.g(h) }"
@@ -105,12 +105,12 @@ BOTH = function("(a) => (b) { c = d.g(a) b = Neg(c) }") + function("(a) => (b) {
 
 
 def test_all_calls_are_inlined() -> None:
-    given = model(CALLS, BOTH)
-    made = ow.inline(given)
-    assert operators(made) == ["Abs", "Neg", "Abs"]
-    assert not made.functions
-    assert [o.domain for o in made.opset_import] == [""]
-    same(given, made)
+    source = model(CALLS, BOTH)
+    inlined = ow.inline(source)
+    assert operators(inlined) == ["Abs", "Neg", "Abs"]
+    assert not inlined.functions
+    assert [o.domain for o in inlined.opset_import] == [""]
+    same(source, inlined)
 
 
 @ow.script(ow.Opset("d", 1))
@@ -122,22 +122,22 @@ def g(a: FLOAT[...]) -> FLOAT[...]:
     "g", "d.g", ["d.g"], [("d", "g")], [("d", "g", "")], [g], lambda f: f.name == "g",
 ])  # fmt: skip
 def test_named_functions_are_inlined(which: Any) -> None:
-    given = model(CALLS, BOTH)
-    made = ow.inline(given, which)
-    assert [f.name for f in made.functions] == ["f"]
-    assert operators(made) == ["f", "Abs"]
-    same(given, made)
+    source = model(CALLS, BOTH)
+    inlined = ow.inline(source, which)
+    assert [f.name for f in inlined.functions] == ["f"]
+    assert operators(inlined) == ["f", "Abs"]
+    same(source, inlined)
 
 
 def test_calls_in_bodies_are_inlined() -> None:
-    given = model(
+    source = model(
         "(float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] p) "
         "{ p = d.g(x) }, else_branch = e () => (float[2] q) { q = Neg(x) }> }",
         function("(a) => (b) { b = Abs(a) }", "g"),
     )
-    made = ow.inline(given)
-    assert operators(made) == ["If", "Abs", "Neg"]
-    same(given, made, [X[0, :2], np.array(True)])
+    inlined = ow.inline(source)
+    assert operators(inlined) == ["If", "Abs", "Neg"]
+    same(source, inlined, [X[0, :2], np.array(True)])
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
@@ -146,18 +146,18 @@ def test_a_function_of_another_opset_is_converted(opset: int) -> None:
     body = f"(a) => (b) {{ k = Constant<value_ints=[1]>() b = {call} }}"
     if opset < 13:
         body = body.replace("k = Constant<value_ints=[1]>()", "")
-    given = model("(float[2,3] x) => (float[2,1] y) { y = d.f(x) }", function(body, opset=opset))
-    made = ow.inline(given)
-    onnx.checker.check_model(made, full_check=True)
-    np.testing.assert_array_equal(ow.run_model(made, [X])[0], X.sum(1, keepdims=True))
+    source = model("(float[2,3] x) => (float[2,1] y) { y = d.f(x) }", function(body, opset=opset))
+    inlined = ow.inline(source)
+    onnx.checker.check_model(inlined, full_check=True)
+    np.testing.assert_array_equal(ow.run_model(inlined, [X])[0], X.sum(1, keepdims=True))
 
 
 def test_attributes_of_calls_are_inlined() -> None:
-    given = model("(float[2,3] x) => (float[2,3] y) { y = d.f<k = 1>(x) }",
+    source = model("(float[2,3] x) => (float[2,3] y) { y = d.f<k = 1>(x) }",
                   function("<k>(a) => (b) { b = Softmax<axis: int = @k>(a) }"))  # fmt: skip
-    made = ow.inline(given)
-    assert made.graph.node[0].attribute[0].i == 1
-    same(given, made)
+    inlined = ow.inline(source)
+    assert inlined.graph.node[0].attribute[0].i == 1
+    same(source, inlined)
 
 
 def test_an_unknown_function_is_told() -> None:
@@ -166,32 +166,32 @@ def test_an_unknown_function_is_told() -> None:
 
 
 def test_what_nothing_needs_is_removed() -> None:
-    given = model(
+    source = model(
         "(float[2] x, bool c) => (float[2] y) <float[2] w = {1,2}> { a = Mul(x, w) b = d.f(x) "
         "y = If(c) <then_branch = t () => (float[2] p) <float[2] v = {1,2}> "
         "{ u = Abs(x) p = Neg(x) }, else_branch = e () => (float[2] q) { q = d.g(x) }> }", BOTH,
     )  # fmt: skip
-    made = ow.remove_unused(given)
-    assert operators(made) == ["If", "Neg", "g"]
-    assert [f.name for f in made.functions] == ["g"]
-    assert not made.graph.initializer
-    assert "v" not in str(made.graph.node[0].attribute[0].g.initializer)
-    assert {o.domain for o in made.functions[0].opset_import} == {""}
-    same(given, made, [X[0, :2], np.array(True)])
+    pruned = ow.remove_unused(source)
+    assert operators(pruned) == ["If", "Neg", "g"]
+    assert [f.name for f in pruned.functions] == ["g"]
+    assert not pruned.graph.initializer
+    assert "v" not in str(pruned.graph.node[0].attribute[0].g.initializer)
+    assert {o.domain for o in pruned.functions[0].opset_import} == {""}
+    same(source, pruned, [X[0, :2], np.array(True)])
 
 
 def test_unused_inputs_stay() -> None:
-    given = model("(float[2] x, float[2] z = {1, 2}) => (float[2] y) { y = Neg(x) }")
-    made = ow.remove_unused(given)
-    assert [i.name for i in made.graph.input] == ["x", "z"]
-    assert len(made.graph.initializer) == 1
+    source = model("(float[2] x, float[2] z = {1, 2}) => (float[2] y) { y = Neg(x) }")
+    pruned = ow.remove_unused(source)
+    assert [i.name for i in pruned.graph.input] == ["x", "z"]
+    assert len(pruned.graph.initializer) == 1
 
 
 def test_scales_that_annotations_name_stay() -> None:
-    given = model("(float[2] x) => (float[2] y) <float s = {0.5}, float t = {1}> { y = Neg(x) }")
-    note = given.graph.quantization_annotation.add(tensor_name="x")
+    source = model("(float[2] x) => (float[2] y) <float s = {0.5}, float t = {1}> { y = Neg(x) }")
+    note = source.graph.quantization_annotation.add(tensor_name="x")
     note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
-    assert [i.name for i in ow.remove_unused(given).graph.initializer] == ["s"]
+    assert [i.name for i in ow.remove_unused(source).graph.initializer] == ["s"]
 
 
 REPLACED = {
@@ -207,12 +207,12 @@ REPLACED = {
 @pytest.mark.parametrize("kind", REPLACED)
 @pytest.mark.parametrize("key", ["f", "d.f", ("d", "f")], ids=str)
 def test_a_function_is_replaced(kind: str, key: Any) -> None:
-    given = model("(float[2,3] x) => (float[2,3] y) { y = d.f(x) }",
+    source = model("(float[2,3] x) => (float[2,3] y) { y = d.f(x) }",
                   function("(a) => (b) { b = Neg(a) }"))  # fmt: skip
-    made = ow.replace_functions(given, {key: REPLACED[kind]})
-    assert [(f.domain, f.name) for f in made.functions] == [("d", "f")]
-    np.testing.assert_array_equal(ow.run_model(made, [X])[0], np.abs(X))
-    assert operators(ow.inline(made)) == ["Abs"]
+    replaced = ow.replace_functions(source, {key: REPLACED[kind]})
+    assert [(f.domain, f.name) for f in replaced.functions] == [("d", "f")]
+    np.testing.assert_array_equal(ow.run_model(replaced, [X])[0], np.abs(X))
+    assert operators(ow.inline(replaced)) == ["Abs"]
 
 
 def test_a_custom_operator_gets_a_definition_with_the_scripts_it_calls() -> None:
@@ -220,17 +220,17 @@ def test_a_custom_operator_gets_a_definition_with_the_scripts_it_calls() -> None
     def outer(a: FLOAT[...]) -> FLOAT[...]:
         return -g(a)
 
-    given = model("(float[2,3] x) => (float[2,3] y) { y = d.Magic(x) }")
-    made = ow.replace_functions(given, {"d.Magic": outer})
-    assert {f.name for f in made.functions} == {"Magic", "g"}
-    np.testing.assert_array_equal(ow.run_model(made, [X])[0], -np.abs(X))
+    source = model("(float[2,3] x) => (float[2,3] y) { y = d.Magic(x) }")
+    replaced = ow.replace_functions(source, {"d.Magic": outer})
+    assert {f.name for f in replaced.functions} == {"Magic", "g"}
+    np.testing.assert_array_equal(ow.run_model(replaced, [X])[0], -np.abs(X))
 
 
 def test_a_replacement_of_another_opset_is_converted() -> None:
-    given = model("(float[2,3] x) => (float[2,1] y) { y = d.f(x) }")
+    source = model("(float[2,3] x) => (float[2,1] y) { y = d.f(x) }")
     old = parser.parse_function(function("(a) => (b) { b = ReduceSum<axes=[1]>(a) }", opset=11))
-    made = ow.replace_functions(given, {"d.f": old})
-    np.testing.assert_array_equal(ow.run_model(made, [X])[0], X.sum(1, keepdims=True))
+    replaced = ow.replace_functions(source, {"d.f": old})
+    np.testing.assert_array_equal(ow.run_model(replaced, [X])[0], X.sum(1, keepdims=True))
 
 
 REFUSED = {
@@ -253,20 +253,20 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case: str) -> None:
-    given = model("(float[2,3] x) => (float[2,3] y) { y = d.f(x) }",
+    source = model("(float[2,3] x) => (float[2,3] y) { y = d.f(x) }",
                   function("(a) => (b) { b = Neg(a) }"))  # fmt: skip
     replacements, error, text = REFUSED[case]
     with pytest.raises(error, match=text) as caught:
-        ow.replace_functions(given, replacements)
+        ow.replace_functions(source, replacements)
     assert "test_parts.py" in str(caught.value) or error is ConversionError
 
 
 def test_passes_chain_with_those_of_others() -> None:
-    given = model(
+    source = model(
         "(float[2,3] x) => (float[2,3] y) { s = Shape(x) h = d.f(x) i = Identity(h) "
         "k = Reshape(i, s) y = d.g(k) }", BOTH,
     )  # fmt: skip
-    held = ir.from_proto(given)
+    held = ir.from_proto(source)
     chain = Sequential(
         ow.passes.ReplaceFunctions({"d.f": REPLACED["a FunctionProto"]}), ow.passes.Inline(),
         IdentityEliminationPass(), ow.passes.FoldConstants(), ow.passes.RemoveUnused(),
@@ -314,6 +314,6 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_to_replace_changes_nothing() -> None:
     """The IR version is raised for functions, where there are some."""
     text = '<ir_version: 4, opset_import: ["" : 9]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
-    given = onnx.parser.parse_model(text)
-    made = ow.replace_functions(given, {})
-    assert (made.ir_version, [n.op_type for n in made.graph.node]) == (4, ["Abs"])
+    source = onnx.parser.parse_model(text)
+    replaced = ow.replace_functions(source, {})
+    assert (replaced.ir_version, [n.op_type for n in replaced.graph.node]) == (4, ["Abs"])

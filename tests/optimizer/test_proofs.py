@@ -15,9 +15,9 @@ com = ow.Opset("com.microsoft", 1)
 
 
 def rule_of(pattern: Callable[..., Any], replacement: Callable[..., Any], **options: Any) -> Any:
-    made = ow.rule(**options)(pattern)
-    made.to(replacement)
-    return made
+    rule = ow.rule(**options)(pattern)
+    rule.to(replacement)
+    return rule
 
 
 def twice(op, x, perm: ow.Attr):

@@ -28,16 +28,16 @@ def check(random: Random) -> None:
         return
     before = model.SerializeToString()
     for options in ({"level": "exact"}, {"level": "rounding"}, {"inline": True}):
-        made = ow.optimize(model, **options)
+        optimized = ow.optimize(model, **options)
         assert model.SerializeToString() == before
-        assert list(made.graph.input) == list(model.graph.input)
-        assert list(made.graph.output) == list(model.graph.output)
-        onnx.checker.check_model(made)
+        assert list(optimized.graph.input) == list(model.graph.input)
+        assert list(optimized.graph.output) == list(model.graph.output)
+        onnx.checker.check_model(optimized)
         exact = options.get("level") == "exact"
-        found = first_difference(model, made, exact=exact, feeds=RUNS)
-        assert found is None, f"{options}: {found}\n{onnx.printer.to_text(model)}"
-        again = ow.optimize(made, **options)
-        assert operators(again).total() <= operators(made).total()
+        difference = first_difference(model, optimized, exact=exact, feeds=RUNS)
+        assert difference is None, f"{options}: {difference}\n{onnx.printer.to_text(model)}"
+        again = ow.optimize(optimized, **options)
+        assert operators(again).total() <= operators(optimized).total()
     newer = ow.convert_version(model, 23)
     assert first_difference(model, newer, feeds=RUNS) is None
     older = ow.convert_version(newer, 18)
@@ -54,10 +54,10 @@ g (float[N] x, bool c) => (float[N] y) {
 
 def test_initializers_of_bodies_may_have_the_names_of_values_of_others() -> None:
     model = onnx.parser.parse_model(NAMES)
-    made = ow.optimize(model)
-    onnx.checker.check_model(made)
+    optimized = ow.optimize(model)
+    onnx.checker.check_model(optimized)
     runs = [{"x": RUNS[0]["x"][:, 0], "c": np.array(c)} for c in (True, False)]
-    assert first_difference(model, made, feeds=runs) is None
+    assert first_difference(model, optimized, feeds=runs) is None
 
 
 def test_most_models_run() -> None:

@@ -46,10 +46,10 @@ SOUND = {
 
 
 def optimized(text: str, **options: Any) -> list[str]:
-    made = ow.optimize(onnx.parser.parse_model(f"{HEAD}{text} y = Mul (x, a) }}"), **options)
-    for weight in made.graph.initializer:
+    new_model = ow.optimize(onnx.parser.parse_model(f"{HEAD}{text} y = Mul (x, a) }}"), **options)
+    for weight in new_model.graph.initializer:
         onnx.numpy_helper.to_array(weight)
-    return [node.op_type for node in made.graph.node]
+    return [node.op_type for node in new_model.graph.node]
 
 
 @pytest.mark.parametrize("what", CASES)
@@ -65,6 +65,6 @@ def test_it_is_folded(what: str) -> None:
 
 def test_a_rule_of_the_library_does_not_end_the_run() -> None:
     text = "{ a = Transpose <perm=[7, 8]> (x) y = Mul (a, a) }"
-    made, report = ow.optimize(onnx.parser.parse_model(HEAD + text), report=True)
-    assert [node.op_type for node in made.graph.node] == ["Transpose", "Mul"]
+    new_model, report = ow.optimize(onnx.parser.parse_model(HEAD + text), report=True)
+    assert [node.op_type for node in new_model.graph.node] == ["Transpose", "Mul"]
     assert "transpose_of_ones" in report.failed

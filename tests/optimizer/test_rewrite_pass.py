@@ -20,31 +20,31 @@ to_gemm = ow.rule(lambda op, x, w, b: op.Add(op.MatMul(x, w), b), name="to_gemm"
 
 
 def model() -> ir.Model:
-    made = ir.from_proto(onnx.parser.parse_model(TEXT))
-    _, product, total, _ = made.graph
+    proto = ir.from_proto(onnx.parser.parse_model(TEXT))
+    _, product, total, _ = proto.graph
     product.metadata_props.update(layer="fc", kind="product", only="1")
     total.metadata_props.update(layer="bias", kind="sum", empty="")
-    return made
+    return proto
 
 
-def metadata(made: ir.Model) -> dict[str, str]:
-    (gemm,) = (n for n in made.graph if n.op_type == "Gemm")
+def metadata(rewritten: ir.Model) -> dict[str, str]:
+    (gemm,) = (n for n in rewritten.graph if n.op_type == "Gemm")
     return {k: v for k, v in gemm.metadata_props.items() if not k.startswith("onnxwright")}
 
 
 def test_a_rule_as_a_pass_changes_the_model_it_is_given() -> None:
-    given = model()
+    source = model()
     chain = ir.passes.Sequential(IdentityEliminationPass(), ow.passes.Rewrite([to_gemm]))
-    result = chain(given)
+    result = chain(source)
     assert result.modified
-    assert result.model is given
-    assert [n.op_type for n in given.graph] == ["Gemm", "Relu"]
-    again = ow.passes.Rewrite(to_gemm)(given)
+    assert result.model is source
+    assert [n.op_type for n in source.graph] == ["Gemm", "Relu"]
+    again = ow.passes.Rewrite(to_gemm)(source)
     assert not again.modified
     x, w, b = (np.arange(n, dtype=np.float32) - 2 for n in (6, 6, 2))
     inputs = [x.reshape(2, 3), w.reshape(3, 2), b]
     want = np.maximum(inputs[0] @ inputs[1] + b, 0)
-    np.testing.assert_allclose(ow.run_model(given, inputs)[0], want)
+    np.testing.assert_allclose(ow.run_model(source, inputs)[0], want)
 
 
 def test_what_is_no_rule_is_refused_when_the_pass_is_made() -> None:
@@ -60,9 +60,9 @@ def test_metadata_is_merged_as_asked() -> None:
     merger = ow.passes.MetadataMerger({"layer": "{}+{}".format}, default=lambda _, new: new)
     want = {"layer": "bias+fc", "kind": "product", "only": "1"}
     assert metadata(ow.rewrite(model(), to_gemm, metadata=merger)) == want
-    given = model()
-    ow.passes.Rewrite(to_gemm, metadata=merger)(given)
-    assert metadata(given) == want
+    source = model()
+    ow.passes.Rewrite(to_gemm, metadata=merger)(source)
+    assert metadata(source) == want
 
 
 def test_metadata_goes_to_one_node_or_to_several() -> None:

@@ -59,9 +59,9 @@ def test_bodies_and_functions() -> None:
                        else_branch = e () => (float[N] b) { b = local.f(x) }> }
         <domain: "local", opset_import: ["" : 20]>
         f (u) => (v) { w = Sigmoid(u)  v = Mul(u, w) }""")
-    made = ow.rewrite(model, silu)
-    assert [n.op_type for n in made.functions[0].node] == ["Elu"]
-    then = next(a.g for a in made.graph.node[0].attribute if a.name == "then_branch")
+    rewritten = ow.rewrite(model, silu)
+    assert [n.op_type for n in rewritten.functions[0].node] == ["Elu"]
+    then = next(a.g for a in rewritten.graph.node[0].attribute if a.name == "then_branch")
     assert [n.op_type for n in then.node] == ["Elu"]
 
 
@@ -70,8 +70,8 @@ def test_names_notes_and_origins() -> None:
     for n, node in enumerate(model.graph.node):
         node.name = f"node_{n}"
         node.metadata_props.add(key="onnxwright.origin", value=f"model.py:{n}:1")
-    made = ow.rewrite(model, silu)
-    node = made.graph.node[0]
+    rewritten = ow.rewrite(model, silu)
+    node = rewritten.graph.node[0]
     notes = {p.key: p.value for p in node.metadata_props}
     assert (node.name, list(node.output)) == ("node_1", ["y"])
     assert notes["onnxwright.rules"] == "silu"
@@ -99,9 +99,9 @@ def test_optional_and_variadic_inputs_and_attributes() -> None:
 
     model = parse("""g (float[N] a, float[N] b, float[N] c) => (float[M] y) {
         j = Concat<axis = 0>(a, b, c)  y = Neg(j) }""")
-    made = ow.rewrite(model, join)
-    assert operators(made) == ["Abs", "Concat"]
-    assert list(made.graph.node[1].input)[1:] == ["b", "c"]
+    rewritten = ow.rewrite(model, join)
+    assert operators(rewritten) == ["Abs", "Concat"]
+    assert list(rewritten.graph.node[1].input)[1:] == ["b", "c"]
 
     @ow.rule
     def product(op, x, w: ow.Const, b=None, attrs: ow.Attrs = None):
@@ -112,11 +112,11 @@ def test_optional_and_variadic_inputs_and_attributes() -> None:
         return None if attrs.get("transB") else op.Gemm(x, w, b, **attrs)
 
     for bias in ("", ", w0"):
-        for flag, wanted in ((0, ["Gemm"]), (1, ["Gemm", "Relu"])):
+        for flag, expected in ((0, ["Gemm"]), (1, ["Gemm", "Relu"])):
             model = parse(f"""g (float[N, 2] x) => (float[N, 2] y)
                 <float[2, 2] w = {{1.0, 2.0, 3.0, 4.0}}, float[2] w0 = {{1.0, 2.0}}>
                 {{ p = Gemm<transB = {flag}>(x, w{bias})  y = Relu(p) }}""")
-            assert operators(ow.rewrite(model, product)) == wanted
+            assert operators(ow.rewrite(model, product)) == expected
 
 
 def test_several_results() -> None:
@@ -162,9 +162,9 @@ def test_no_rule_adds_nodes() -> None:
 def test_find_and_explain() -> None:
     model = parse("""g (float[N] x) => (float[N] y, float[N] z) {
         s = Sigmoid(x)  y = Mul(x, s)  t = Tanh(x)  z = Mul(x, t) }""")
-    (found,) = ow.find(model, silu)
-    assert found.values == {"x": "x"}
-    assert [n.op_type for n in found.nodes] == ["Mul", "Sigmoid"]
+    (match,) = ow.find(model, silu)
+    assert match.values == {"x": "x"}
+    assert [n.op_type for n in match.nodes] == ["Mul", "Sigmoid"]
     near = ow.find(model, silu, explain=True)
     assert str(near[0]).startswith("`z = Mul(...)`: Sigmoid(x) (line ")
     first, *beside = str(near[0]).splitlines()
@@ -184,10 +184,10 @@ def test_outlining() -> None:
         return x * opset20.Sigmoid(x)
 
     model = parse("g (float[N] x) => (float[N] z) { s = Sigmoid(x)  y = Mul(s, x)  z = Neg(y) }")
-    made = ow.rewrite(model, ow.rule.function(swish))
-    assert operators(made) == ["swish", "Neg"]
-    assert [f.name for f in made.functions] == ["swish"]
-    onnx.checker.check_model(made)
+    rewritten = ow.rewrite(model, ow.rule.function(swish))
+    assert operators(rewritten) == ["swish", "Neg"]
+    assert [f.name for f in rewritten.functions] == ["swish"]
+    onnx.checker.check_model(rewritten)
 
 
 def test_a_wrong_rule_is_disproved() -> None:
@@ -217,11 +217,11 @@ def test_a_number_with_its_own_tolerance() -> None:
     half = ow.rule(lambda op, x: x * op.number(0.5, rtol=1e-2), name="half").to(
         lambda op, x: op.Abs(x)
     )
-    for number, wanted in ((0.503, "Abs"), (0.51, "Mul")):
+    for number, expected in ((0.503, "Abs"), (0.51, "Mul")):
         model = parse(
             f"g (float[N] x) => (float[N] y) <float h = {{{number}}}> {{ y = Mul(h, x) }}"
         )
-        assert operators(ow.rewrite(model, half)) == [wanted]
+        assert operators(ow.rewrite(model, half)) == [expected]
 
 
 def test_a_constant_written_as_an_operator() -> None:
@@ -244,10 +244,10 @@ def test_a_replacement_that_calls_a_function_of_the_model() -> None:
         lambda op, x, match: match.call(swish, x)
     )
     model = parse("g (float[N] x) => (float[N] y) { a = Abs(x)  y = Relu(a) }")
-    for made in (ow.rewrite(model, relu), ow.optimize(model, rules=relu)):
-        assert operators(made) == ["Abs", "swish"]
-        assert [f.name for f in made.functions] == ["swish"]
-        onnx.checker.check_model(made, full_check=True)
+    for new_model in (ow.rewrite(model, relu), ow.optimize(model, rules=relu)):
+        assert operators(new_model) == ["Abs", "swish"]
+        assert [f.name for f in new_model.functions] == ["swish"]
+        onnx.checker.check_model(new_model, full_check=True)
 
 
 def test_why_a_rule_was_not_used() -> None:
@@ -257,8 +257,8 @@ def test_why_a_rule_was_not_used() -> None:
         "it would add more nodes": lambda op, x: op.Exp(op.Log(x)),
     }
     for reason, replacement in reasons.items():
-        made = ow.rule(lambda op, x: op.Relu(x), name="mine").to(replacement)
-        optimized, report = ow.optimize(model, rules=made, report=True)
+        rule = ow.rule(lambda op, x: op.Relu(x), name="mine").to(replacement)
+        optimized, report = ow.optimize(model, rules=rule, report=True)
         assert operators(optimized) == ["Relu"]
         assert report.declined["mine"].startswith(reason)
 
@@ -314,8 +314,8 @@ def test_operators_of_other_domains() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]>
         g (float[N] x) => (float[N] y) { n = Neg(x)  y = com.microsoft.FastGelu(n) }""")
-    made = ow.rewrite(model, fast_gelu)
-    assert [(n.domain, n.op_type) for n in made.graph.node] == [("com.microsoft", "QuickGelu")]
+    rewritten = ow.rewrite(model, fast_gelu)
+    assert [(n.domain, n.op_type) for n in rewritten.graph.node] == [("com.microsoft", "QuickGelu")]
 
 
 def test_operators_of_an_opset() -> None:
@@ -413,9 +413,9 @@ SUM_AND_NORM = """g (float[b,n,8] x, float[b,n,8] s, float[8] g, float[8] h)
 def test_a_result_inside_of_another(body: str) -> None:
     model = parse(f"{SUM_AND_NORM} {body}")
     assert len(ow.find(model, sum_and_norm)) == 1
-    made = operators(ow.rewrite(model, sum_and_norm))
-    assert made[0] == "SkipLayerNormalization"
-    assert not {"Add", "LayerNormalization"} & set(made)
+    kinds = operators(ow.rewrite(model, sum_and_norm))
+    assert kinds[0] == "SkipLayerNormalization"
+    assert not {"Add", "LayerNormalization"} & set(kinds)
 
 
 def test_results_that_no_node_can_make_in_time_are_reported() -> None:
@@ -424,8 +424,8 @@ def test_results_that_no_node_can_make_in_time_are_reported() -> None:
         y = LayerNormalization<axis=-1>(t, k, h) }}""")
     assert len(ow.find(model, sum_and_norm)) == 1
     with pytest.warns(ow.errors.OnnxwrightWarning, match="`t` is computed before the value of `g`"):
-        made = ow.rewrite(model, sum_and_norm)
-    assert operators(made) == operators(model)
+        rewritten = ow.rewrite(model, sum_and_norm)
+    assert operators(rewritten) == operators(model)
     _, report = ow.optimize(model, rules=[sum_and_norm], report=True)
     assert "`g`" in report.declined["sum_and_norm"]
 
@@ -450,10 +450,10 @@ def test_three_results_of_one_value(order: str) -> None:
     products = " ".join(f"{c} = MatMul(x, w{c})" for c in order)
     model = parse(f"""{PRODUCTS} {{ {products} t = Transpose<perm=[0,2,1]>(k)
         s = MatMul(q, t)  p = Softmax(s)  y = MatMul(p, v) }}""")
-    made = ow.rewrite(model, attention)
-    assert operators(made) == ["Heads"]
-    assert list(made.graph.node[0].output) == ["y", "k", "v"]
-    assert list(made.graph.node[0].input) == ["x", "wq", "wk", "wv"]
+    rewritten = ow.rewrite(model, attention)
+    assert operators(rewritten) == ["Heads"]
+    assert list(rewritten.graph.node[0].output) == ["y", "k", "v"]
+    assert list(rewritten.graph.node[0].input) == ["x", "wq", "wk", "wv"]
 
 
 def test_results_in_any_order() -> None:
@@ -461,16 +461,16 @@ def test_results_in_any_order() -> None:
         lambda op, x: com.Both(x, _outputs=2)
     )
     for body in ("{ y = Relu(x) z = Neg(x) }", "{ z = Neg(x) y = Relu(x) }"):
-        made = ow.rewrite(parse(f"g (float[N] x) => (float[N] y, float[N] z) {body}"), both)
-        assert operators(made) == ["Both"]
-        assert list(made.graph.node[0].output) == ["y", "z"]
+        rewritten = ow.rewrite(parse(f"g (float[N] x) => (float[N] y, float[N] z) {body}"), both)
+        assert operators(rewritten) == ["Both"]
+        assert list(rewritten.graph.node[0].output) == ["y", "z"]
 
 
 def replaced_by(replacement):
-    made = ow.rule()(lambda op, x: op.Relu(op.Neg(x)))
-    made.to(replacement)
+    rule = ow.rule()(lambda op, x: op.Relu(op.Neg(x)))
+    rule.to(replacement)
     model = parse("g (float[N] x) => (float[N] y) { a = Neg(x)  y = Relu(a) }")
-    return ow.rewrite(model, made).graph.node[0]
+    return ow.rewrite(model, rule).graph.node[0]
 
 
 def test_keywords_of_other_domains() -> None:

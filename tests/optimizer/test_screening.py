@@ -25,9 +25,9 @@ def test_no_match_is_screened_out(name: str) -> None:
             for root in pattern.roots:
                 if (root.op_type, root.domain) != (node.op_type, node.domain):
                     continue
-                found = next(Matcher(pattern, imports, shared=True).at(node, root), None)
-                assert found is None or may_lie(root, node), (pattern.name, node)
-                matched += found is not None
+                match = next(Matcher(pattern, imports, shared=True).at(node, root), None)
+                assert match is None or may_lie(root, node), (pattern.name, node)
+                matched += match is not None
                 screened += not may_lie(root, node)
     assert matched
     assert screened > matched
@@ -43,9 +43,9 @@ def test_the_index_finds_every_pattern_that_may_lie_in_order(name: str) -> None:
     listed = 0
     for imports, node in nodes_with_imports(model):
         expected = [e for e in entries if may_lie(e[2], node)]
-        found = index.at(node)
-        assert found == [e for e in expected if e in found], node
-        for _, pattern, root in (e for e in expected if e not in found):
+        listed_here = index.at(node)
+        assert listed_here == [e for e in expected if e in listed_here], node
+        for _, pattern, root in (e for e in expected if e not in listed_here):
             # Its results read one value, and here nothing else reads any; or the node lacks an
             # attribute that it wants.
             assert len(pattern.roots) > 1 or set(root.attributes) - set(node.attributes)
@@ -66,9 +66,9 @@ def test_results_that_read_one_value_want_two_readers() -> None:
     )
     entries = [(library.rules()[0], pattern, root) for root in pattern.roots]
     index = PatternIndex(entries)
-    found = {node.outputs[0].name: len(index.at(node)) for node in model.graph}
+    counts = {node.outputs[0].name: len(index.at(node)) for node in model.graph}
     # `n` is read twice as well, but its second reader is not a product.
-    assert found == {"n": 0, "p": 0, "y": 2, "q": 0, "v": 2, "r": 0, "w": 0}
+    assert counts == {"n": 0, "p": 0, "y": 2, "q": 0, "v": 2, "r": 0, "w": 0}
     alone = ir.from_proto(onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 20]> g (float[3, 3] x) => (float[3, 3] y)
         <float[3, 3] a, float[3] c> { p = MatMul(x, a)  y = Add(p, c) }"""))  # fmt: skip

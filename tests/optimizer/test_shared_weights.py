@@ -22,28 +22,28 @@ TEXT = """
 
 def model(**arrays: object) -> onnx.ModelProto:
     """The model with weights, equal ones by default."""
-    made = onnx.parser.parse_model(TEXT)
+    proto = onnx.parser.parse_model(TEXT)
     square = np.arange(16, dtype=np.float32).reshape(4, 4) / 16
     row = np.array([1, 2, 3, 4], np.float32)
     one = np.array([5], np.int64)
-    given = {"v": square, "w": square, "s": row, "t": row, "m": one, "n": one, "o": one} | arrays
-    for name, array in given.items():
-        made.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
-    return made
+    weights = {"v": square, "w": square, "s": row, "t": row, "m": one, "n": one, "o": one} | arrays
+    for name, array in weights.items():
+        proto.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return proto
 
 
-def names(made: onnx.ModelProto) -> set[str]:
+def names(proto: onnx.ModelProto) -> set[str]:
     """The initializers of a model."""
-    return {t.name for t in made.graph.initializer}
+    return {t.name for t in proto.graph.initializer}
 
 
 def test_equal_initializers_are_stored_once_and_named_in_the_report() -> None:
     before = model()
-    made, report = ow.optimize(before, report=True)
-    assert names(made) == {"v", "s", "m"}
+    optimized, report = ow.optimize(before, report=True)
+    assert names(optimized) == {"v", "s", "m"}
     assert report.shared_weights == {"w": "v", "t": "s", "n": "m", "o": "m"}
     assert "w (as v)" in str(report)
-    assert first_difference(before, made, exact=True) is None
+    assert first_difference(before, optimized, exact=True) is None
     assert {"v", "w", "s", "t"} <= names(ow.optimize(before, skip=["share_weights"]))
 
 
@@ -60,13 +60,13 @@ def test_weights_that_differ_are_not_read_whole(tmp_path, monkeypatch) -> None:
     """Weights of one shape in a file: of each a few bytes are read, and equal ones whole."""
     rng = np.random.default_rng(0)
     square = [rng.normal(size=(256, 256)).astype(np.float32) for _ in range(3)]
-    given = {"a": square[0], "b": square[1], "c": square[2], "d": square[0].copy()}
-    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+    weights = {"a": square[0], "b": square[1], "c": square[2], "d": square[0].copy()}
+    proto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
         g (float[N,256] x) => (float[N,256] y) {
           p = MatMul(x, a)  q = MatMul(p, b)  r = MatMul(q, c)  y = MatMul(r, d) }""")
-    made.graph.initializer.extend(numpy_helper.from_array(v, k) for k, v in given.items())
+    proto.graph.initializer.extend(numpy_helper.from_array(v, k) for k, v in weights.items())
     path = tmp_path / "m.onnx"
-    onnx.save(made, path, save_as_external_data=True, location="m.data", size_threshold=0)
+    onnx.save(proto, path, save_as_external_data=True, location="m.data", size_threshold=0)
     read: list[int] = []
     pieces = shared_weights._reader
 
@@ -104,17 +104,19 @@ def test_saving_stores_equal_data_once_under_all_names(tmp_path: Path) -> None:
 
 def test_small_types_in_a_file_and_in_the_model(tmp_path: Path) -> None:
     """Elements of four bits are two in a byte in a file, and may be one in a byte in memory."""
-    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+    proto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
         g (float[4,3] x) => (float[4,3] y, float[4,3] z)
         <float s = {0.5}> { a = DequantizeLinear(v, s)  b = DequantizeLinear(w, s)
           y = Add(x, a)  z = Mul(x, b) }""")
     for name in "vw":
         values = [1, -2, 3, -4, 5, -6, 7, -8, 0, 1, 2, 3]
-        made.graph.initializer.append(
+        proto.graph.initializer.append(
             onnx.helper.make_tensor(name, onnx.TensorProto.INT4, [4, 3], values)
         )
-    assert "w" not in names(ow.optimize(made))
-    onnx.save(made, tmp_path / "m.onnx", save_as_external_data=True, location="d", size_threshold=0)
+    assert "w" not in names(ow.optimize(proto))
+    onnx.save(
+        proto, tmp_path / "m.onnx", save_as_external_data=True, location="d", size_threshold=0
+    )
     assert "w" not in ow.optimize(str(tmp_path / "m.onnx")).graph.initializers
 
 
@@ -128,8 +130,8 @@ def test_small_types_in_a_file_and_in_the_model(tmp_path: Path) -> None:
 )
 def test_other_elements_are_not_shared(array: object, name: str) -> None:
     row = np.array([1, 2, 3, 0.0], np.float32)
-    made = ow.optimize(model(s=row, **{name: array}))
-    assert {"s", "t"} <= names(made)
+    optimized = ow.optimize(model(s=row, **{name: array}))
+    assert {"s", "t"} <= names(optimized)
 
 
 def test_kept_given_and_output_initializers_stay() -> None:
@@ -151,6 +153,6 @@ def test_one_region_of_a_file_is_one_weight(tmp_path: Path) -> None:
     del tensors["w"].external_data[:]
     tensors["w"].external_data.extend(tensors["v"].external_data)
     onnx.save(stored, tmp_path / "n.onnx")
-    made = ow.optimize(str(tmp_path / "n.onnx"))
-    assert {"v", "s"} <= set(made.graph.initializers)
-    assert "w" not in made.graph.initializers
+    optimized = ow.optimize(str(tmp_path / "n.onnx"))
+    assert {"v", "s"} <= set(optimized.graph.initializers)
+    assert "w" not in optimized.graph.initializers

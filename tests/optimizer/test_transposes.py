@@ -59,22 +59,22 @@ class Maker:
             self.add("Add", [name, str(rng.choice(others))], shape)
         elif kind == "Concat" and rank:
             others = [n for n, s in self.values if s == shape]
-            made = tuple(d * 2 if n == axis % rank else d for n, d in enumerate(shape))
-            if np.prod(made) < 4000:
-                self.add("Concat", [name, str(rng.choice(others))], made, axis=axis)
+            new_shape = tuple(d * 2 if n == axis % rank else d for n, d in enumerate(shape))
+            if np.prod(new_shape) < 4000:
+                self.add("Concat", [name, str(rng.choice(others))], new_shape, axis=axis)
         elif kind == "Pad" and rank:
             pads = rng.integers(0, 2, size=2 * rank)
-            made = tuple(int(d + pads[n] + pads[rank + n]) for n, d in enumerate(shape))
-            self.add("Pad", [name, self.weight(pads)], made)
+            new_shape = tuple(int(d + pads[n] + pads[rank + n]) for n, d in enumerate(shape))
+            self.add("Pad", [name, self.weight(pads)], new_shape)
         elif kind == "Slice" and rank and shape[axis] > 1:
             cut = [self.weight(np.array([n])) for n in (1, shape[axis], axis)]
-            made = tuple(d - 1 if n == axis % rank else d for n, d in enumerate(shape))
-            self.add("Slice", [name, *cut], made)
+            new_shape = tuple(d - 1 if n == axis % rank else d for n, d in enumerate(shape))
+            self.add("Slice", [name, *cut], new_shape)
         elif kind == "Softmax" and rank:
             self.add("Softmax", [name], shape, axis=axis)
         elif kind == "Mean" and rank:
-            made = tuple(1 if n == axis % rank else d for n, d in enumerate(shape))
-            self.add("ReduceMean", [name, self.weight(np.array([axis]))], made, keepdims=1)
+            new_shape = tuple(1 if n == axis % rank else d for n, d in enumerate(shape))
+            self.add("ReduceMean", [name, self.weight(np.array([axis]))], new_shape, keepdims=1)
         elif kind == "Split" and rank and shape[axis] % 2 == 0:
             half = tuple(d // 2 if n == axis % rank else d for n, d in enumerate(shape))
             one, other = f"s{len(self.nodes)}", f"t{len(self.nodes)}"
@@ -83,8 +83,8 @@ class Maker:
             )
             self.values += [(one, half), (other, half)]
         elif kind == "Squeeze" and rank and shape[axis] == 1:
-            made = tuple(d for n, d in enumerate(shape) if n != axis % rank)
-            self.add("Squeeze", [name, self.weight(np.array([axis]))], made)
+            new_shape = tuple(d for n, d in enumerate(shape) if n != axis % rank)
+            self.add("Squeeze", [name, self.weight(np.array([axis]))], new_shape)
 
     def model(self) -> onnx.ModelProto:
         for _ in range(14):
@@ -114,10 +114,10 @@ def check(seed: int, level: str) -> tuple[int, int]:
     feeds = {n: rng.normal(size=(2, 3, 4, 5)).astype(np.float32) for n in "xz"}
     before = run_plainly(model, feeds)
     assert before is not None
-    made = ow.optimize(model, level=level)
-    onnx.checker.check_model(made, full_check=True)
-    assert [o.name for o in made.graph.output] == [o.name for o in model.graph.output]
-    after = run_plainly(made, feeds, onnx.printer.to_text(made))
+    optimized = ow.optimize(model, level=level)
+    onnx.checker.check_model(optimized, full_check=True)
+    assert [o.name for o in optimized.graph.output] == [o.name for o in model.graph.output]
+    after = run_plainly(optimized, feeds, onnx.printer.to_text(optimized))
     assert after is not None
     for a, b in zip(before, after, strict=True):
         assert a.shape == b.shape
@@ -125,7 +125,7 @@ def check(seed: int, level: str) -> tuple[int, int]:
             assert np.array_equal(a, b)
         else:
             assert np.allclose(a, b, rtol=1e-4, atol=1e-5)
-    return transposes(model), transposes(made)
+    return transposes(model), transposes(optimized)
 
 
 @pytest.mark.parametrize("level", ["exact", "rounding"])
@@ -160,8 +160,8 @@ def test_bodies_and_functions() -> None:
         z = If(k) <then_branch = t () => (float[N, 3, 4, 5] y) {inside},
                    else_branch = e () => (float[N, 3, 4, 5] w) {{ w = local.f(x) }}> }}
         <domain: "local", opset_import: ["" : 18]> f (x) => (y) {inside}""")
-    made = ow.optimize(model)
-    onnx.checker.check_model(made, full_check=True)
-    kinds = [n.op_type for f in made.functions for n in f.node]
-    kinds += [n.op_type for a in made.graph.node[0].attribute for n in a.g.node]
+    optimized = ow.optimize(model)
+    onnx.checker.check_model(optimized, full_check=True)
+    kinds = [n.op_type for f in optimized.functions for n in f.node]
+    kinds += [n.op_type for a in optimized.graph.node[0].attribute for n in a.g.node]
     assert sorted(kinds) == ["Mul", "Mul", "Relu", "Relu", "Sigmoid", "Sigmoid", "f"]

@@ -32,15 +32,15 @@ def operators(body: str, result: str = "float[N, 3, H, 5] y") -> list[str]:
         "<float[3] w = {0.5, -2.0, 3.0}, int64[2] places = {1, 2}>"
         f"{{ {body} }}"
     )
-    made = ow.optimize(model)
-    assert first_difference(model, made) is None
-    return [n.op_type for n in made.graph.node]
+    optimized = ow.optimize(model)
+    assert first_difference(model, optimized) is None
+    return [n.op_type for n in optimized.graph.node]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_between_transposes(name: str) -> None:
-    body, wanted = CASES[name]
-    assert sorted(operators(body)) == sorted(wanted)
+    body, expected = CASES[name]
+    assert sorted(operators(body)) == sorted(expected)
 
 
 def test_pooling_of_channels_last_needs_none() -> None:
@@ -63,6 +63,6 @@ def test_reductions_with_axes_as_attribute() -> None:
         '<ir_version: 8, opset_import: ["" : 13]> g (float[N, 3, H, 5] x) => (float[N, 3] y)'
         f"{{ {IN} y = ReduceMean <axes: ints = [1, 2], keepdims: int = 0> (t) }}"
     )
-    made = ow.optimize(model)
-    assert [n.op_type for n in made.graph.node] == ["ReduceMean"]
-    assert first_difference(model, made) is None
+    optimized = ow.optimize(model)
+    assert [n.op_type for n in optimized.graph.node] == ["ReduceMean"]
+    assert first_difference(model, optimized) is None

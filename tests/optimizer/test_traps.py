@@ -21,12 +21,12 @@ FILE = Path(__file__).with_name("traps.txt")
 
 def load() -> dict[str, tuple[str, list[str]]]:
     """The models of the file by name, each with what must stay."""
-    found = {}
+    models = {}
     for block in FILE.read_text(encoding="utf-8").split("== ")[1:]:
         head, text = block.split("\n", 1)
         name, _, stays = head.partition(" | ")
-        found[name] = (text, stays.split())
-    return found
+        models[name] = (text, stays.split())
+    return models
 
 
 TRAPS = load()
@@ -40,7 +40,7 @@ def parsed(text: str) -> onnx.ModelProto:
 
 def feeds_of(model: onnx.ModelProto, size: int) -> dict[str, np.ndarray[Any, Any]]:
     """Inputs with special values; every named size is `size`."""
-    made = {}
+    feeds = {}
     rng = np.random.default_rng(size)
     held = {i.name for i in model.graph.initializer}
     for value in model.graph.input:
@@ -58,8 +58,8 @@ def feeds_of(model: onnx.ModelProto, size: int) -> dict[str, np.ndarray[Any, Any
         else:
             low = 0 if dtype.kind == "u" else -100
             flat = rng.integers(low, 100, size=count)
-        made[value.name] = flat.reshape(shape).astype(dtype)
-    return made
+        feeds[value.name] = flat.reshape(shape).astype(dtype)
+    return feeds
 
 
 def assert_same(a: Any, b: Any, exact: bool) -> None:
@@ -87,34 +87,34 @@ def test_trap(name: str, level: str, target: str) -> None:
     text, stays = TRAPS[name]
     model = parsed(text)
     before = model.SerializeToString()
-    made = ow.optimize(model, level=level, target=target)
+    optimized = ow.optimize(model, level=level, target=target)
     assert model.SerializeToString() == before
-    assert [v.name for v in made.graph.input] == [v.name for v in model.graph.input]
-    assert list(made.graph.output) == list(model.graph.output)
-    assert len(made.graph.node) <= max(len(model.graph.node), 1)
-    assert made.ByteSize() <= model.ByteSize() + 60
-    operators = [n.op_type for n in made.graph.node]
+    assert [v.name for v in optimized.graph.input] == [v.name for v in model.graph.input]
+    assert list(optimized.graph.output) == list(model.graph.output)
+    assert len(optimized.graph.node) <= max(len(model.graph.node), 1)
+    assert optimized.ByteSize() <= model.ByteSize() + 60
+    operators = [n.op_type for n in optimized.graph.node]
     for one in stays:
         if one.startswith("#"):
-            assert one[1:] in {i.name for i in made.graph.initializer}
+            assert one[1:] in {i.name for i in optimized.graph.initializer}
         else:
             assert operators.count(one) >= stays.count(one), operators
-    again = ow.optimize(made, level=level, target=target)
+    again = ow.optimize(optimized, level=level, target=target)
     assert [n.op_type for n in again.graph.node] == operators
     if "mine." in text:
         return
     ran = 0
     for size in (0, 1, 3):
         feeds = feeds_of(model, size)
-        wanted = run_plainly(model, feeds)
-        if wanted is None:
+        expected = run_plainly(model, feeds)
+        if expected is None:
             continue
         ran += 1
-        got = run_plainly(made, feeds, onnx.printer.to_text(made))
+        got = run_plainly(optimized, feeds, onnx.printer.to_text(optimized))
         assert got is not None
         if "random" in name:
             continue
-        for a, b in zip(wanted, got, strict=True):
+        for a, b in zip(expected, got, strict=True):
             assert_same(a, b, not name.endswith("~"))
     assert ran, "the runtime refuses the model itself"
 

@@ -29,52 +29,52 @@ parse = onnx.parser.parse_model
 
 
 def sparse_weight() -> onnx.ModelProto:
-    made = parse("""<ir_version: 8, opset_import: ["" : 11]>
+    model = parse("""<ir_version: 8, opset_import: ["" : 11]>
         g (float[N,4] x) => (float[N,P] y) { a = Mul (x, w)  y = ReduceSum <axes = [1]> (a) }""")
     values = helper.make_tensor("w", TensorProto.FLOAT, [2], [3.0, 5.0])
     places = helper.make_tensor("", TensorProto.INT64, [2], [1, 3])
-    made.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [1, 4]))
-    return made
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [1, 4]))
+    return model
 
 
 def annotated() -> onnx.ModelProto:
-    made = parse("""<ir_version: 8, opset_import: ["" : 11]>
+    model = parse("""<ir_version: 8, opset_import: ["" : 11]>
         g (float[N,4] x) => (float[N,P] y) <float s = {0.5}> {
             a = Relu (x)  y = ReduceSum <axes = [1]> (a) }""")
-    note = made.graph.quantization_annotation.add(tensor_name="a")
+    note = model.graph.quantization_annotation.add(tensor_name="a")
     note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
-    return made
+    return model
 
 
 def without_an_input() -> onnx.ModelProto:
-    made = parse("""<ir_version: 8, opset_import: ["" : 13]>
+    model = parse("""<ir_version: 8, opset_import: ["" : 13]>
         g (float[1,1,4,4] x) => (float[1,1,A,B] y) <float[4] sc = {1, 1, 2, 2}> {
             y = Resize <mode = "nearest"> (x, x, sc) }""")
-    made.graph.node[0].input[1] = ""
-    return made
+    model.graph.node[0].input[1] = ""
+    return model
 
 
 def other_name_of_the_domain() -> onnx.ModelProto:
-    made = parse("""<ir_version: 8, opset_import: ["" : 12]>
+    model = parse("""<ir_version: 8, opset_import: ["" : 12]>
         g (float[N,4] x) => (float[N,P] y) { y = ReduceSum <axes = [1]> (x) }""")
-    made.opset_import[0].domain = "ai.onnx"
-    return made
+    model.opset_import[0].domain = "ai.onnx"
+    return model
 
 
 def sparse_constant() -> onnx.ModelProto:
-    made = parse("""<ir_version: 8, opset_import: ["" : 11]>
+    model = parse("""<ir_version: 8, opset_import: ["" : 11]>
         g (float[N,4] x, bool c) => (float[N,4] y) {
             a = Mul (x, w)
             y = If (c) <then_branch = t () => (float[N,4] v) { v = Add (a, u) },
                         else_branch = e () => (float[N,4] v) { v = Neg (a) }> }""")
-    then = made.graph.node[-1].attribute[0].g
-    for graph, name, places in ((made.graph, "w", [1, 3]), (then, "u", [0, 2])):
+    then = model.graph.node[-1].attribute[0].g
+    for graph, name, places in ((model.graph, "w", [1, 3]), (then, "u", [0, 2])):
         values = helper.make_tensor("", TensorProto.FLOAT, [2], [3.0, 5.0])
         held = helper.make_sparse_tensor(
             values, helper.make_tensor("", TensorProto.INT64, [2], places), [4]
         )
         graph.node.insert(0, helper.make_node("Constant", [], [name], sparse_value=held))
-    return made
+    return model
 
 
 BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -111,15 +111,15 @@ def dims(model: onnx.ModelProto) -> Any:
 
 
 def feeds(model: onnx.ModelProto) -> list[Any]:
-    rng, found = np.random.default_rng(0), []
+    rng, arrays = np.random.default_rng(0), []
     for info in model.graph.input:
         if info.name in free(model):
             kind = info.type.tensor_type
             shape = [d.dim_value if d.dim_value > 0 else 3 for d in kind.shape.dim]
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
             value = {"b": np.array(True), "i": np.array(2, dtype)}.get(dtype.kind)
-            found.append(rng.normal(size=shape).astype(dtype) if value is None else value)
-    return found
+            arrays.append(rng.normal(size=shape).astype(dtype) if value is None else value)
+    return arrays
 
 
 def tried(tool: Tool, model: onnx.ModelProto) -> tuple[onnx.ModelProto | None, list[Any]]:
@@ -134,24 +134,29 @@ def tried(tool: Tool, model: onnx.ModelProto) -> tuple[onnx.ModelProto | None, l
 def test_tools_keep_what_a_model_computes(name: str) -> None:
     text, refused = CASES.get(name, ("", set()))
     model = BUILT[name]() if name in BUILT else parse(text)
-    given = feeds(model)
+    inputs = feeds(model)
     # ONNX Runtime takes functions of the model's own opset only.
     mixed = "opset" in name
-    want = run(ow.convert_version(model, 18) if mixed else model, given)
+    want = run(ow.convert_version(model, 18) if mixed else model, inputs)
     before = model.SerializeToString(deterministic=True)
     for label, tool in TOOLS.items():
-        made, problems = tried(tool, model)
+        new_model, problems = tried(tool, model)
         assert {p.operation for p in problems} <= refused, label
-        if made is None:
+        if new_model is None:
             continue
         assert model.SerializeToString(deterministic=True) == before, label
-        assert len(made.graph.quantization_annotation) >= len(model.graph.quantization_annotation)
+        assert len(new_model.graph.quantization_annotation) >= len(
+            model.graph.quantization_annotation
+        )
         if mixed and not label.startswith(("convert", "newest", "inline")):
             continue
-        onnx.checker.check_model(made, full_check=True)
-        if max((o.version for o in made.opset_import if not o.domain), default=0) > newest_opset():
+        onnx.checker.check_model(new_model, full_check=True)
+        if (
+            max((o.version for o in new_model.opset_import if not o.domain), default=0)
+            > newest_opset()
+        ):
             continue  # an old runtime does not load it
-        got = run(made, given * 2 if label == "compose" else given)
+        got = run(new_model, inputs * 2 if label == "compose" else inputs)
         assert len(got) == len(want) * (2 if label == "compose" else 1), label
         assert all(same(a, b) for a, b in zip(want * 2, got)), label
 
@@ -193,23 +198,23 @@ def test_operators_of_onnx_come_into_a_model_of_another_domain() -> None:
     model = tree_model("TreeEnsembleClassifier", attributes)
     del model.opset_import[:]
     model.opset_import.add(domain="ai.onnx.ml", version=3)
-    made = ow.convert_version(model, domains={"ai.onnx.ml": 5})
-    onnx.checker.check_model(made, full_check=True)
-    assert all(same(a, b) for a, b in zip(run(model, [X]), run(made, [X]), strict=True))
+    converted = ow.convert_version(model, domains={"ai.onnx.ml": 5})
+    onnx.checker.check_model(converted, full_check=True)
+    assert all(same(a, b) for a, b in zip(run(model, [X]), run(converted, [X]), strict=True))
 
 
-@pytest.mark.parametrize(("shapes", "wanted"), [
+@pytest.mark.parametrize(("shapes", "expected"), [
     ({"x": ["N", 4]}, [["N", 4], ["N", 4]]), ({"x": [3, 4]}, [[3, 4], [3, 4]]),
     ({"x": ["M", 4]}, [["M", 4], ["M", 4]]), ({"x": ["N", 5]}, [["N", None], ["N", None]]),
 ])  # fmt: skip
-def test_declared_shapes_of_unknown_operators(shapes: Any, wanted: Any) -> None:
+def test_declared_shapes_of_unknown_operators(shapes: Any, expected: Any) -> None:
     """What a shape says is kept where nothing is inferred, as far as it still holds."""
     model = parse("""<ir_version: 8, opset_import: ["" : 18, "other" : 1]>
         g (float[N,4] x) => (float[N,4] y) <float[N,4] a> { a = other.F (x)  y = other.G (a) }""")
-    made = ow.set_shapes(model, shapes)
-    found = [[d.dim_param or d.dim_value or None for d in v.type.tensor_type.shape.dim]
-             for v in (*made.graph.output, *made.graph.value_info)]  # fmt: skip
-    assert found == wanted
+    new_model = ow.set_shapes(model, shapes)
+    new_shapes = [[d.dim_param or d.dim_value or None for d in v.type.tensor_type.shape.dim]
+             for v in (*new_model.graph.output, *new_model.graph.value_info)]  # fmt: skip
+    assert new_shapes == expected
 
 
 HEAD = '<ir_version: 7, opset_import: ["" : 18]>'
@@ -233,14 +238,14 @@ COMPOSED: dict[str, tuple[str, str, dict[str, str], int]] = {
 def test_composing(name: str) -> None:
     first, second, pairs, count = COMPOSED[name]
     prefix = "b_" if "free" in name else None
-    made = ow.compose(parse(first), parse(second), pairs, prefix=prefix)
-    onnx.checker.check_model(made, full_check=True)
+    composed = ow.compose(parse(first), parse(second), pairs, prefix=prefix)
+    onnx.checker.check_model(composed, full_check=True)
     x = np.float32([1, -2, 3, -4])
     z = np.float32([5, 6, 7, 8])
     (between,) = run(parse(first), [x])
-    given = [z, between] if count == 2 else [between]
-    want = run(parse(second), given)
-    assert np.array_equal(run(made, [x, z][:count])[-1], want[0])
+    inputs = [z, between] if count == 2 else [between]
+    want = run(parse(second), inputs)
+    assert np.array_equal(run(composed, [x, z][:count])[-1], want[0])
 
 
 def test_nodes_that_nothing_reads_are_left_out_where_they_cannot_be_converted() -> None:

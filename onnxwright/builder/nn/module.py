@@ -44,8 +44,8 @@ class Module:
         >>> model.load_state_dict({"fc.weight": np.ones((2, 4), np.float32)})
         >>> g = GraphBuilder(opset=21)
         >>> g.output(model(g.op, g.input("x", FLOAT["N", 4])), "y")
-        >>> made = g.to_model_proto().graph
-        >>> [t.name for t in made.initializer], [n.name for n in made.node][:2]
+        >>> graph = g.to_model_proto().graph
+        >>> [t.name for t in graph.initializer], [n.name for n in graph.node][:2]
         (['fc.weight'], ['fc/Transpose', 'fc/MatMul'])
     """
 
@@ -58,8 +58,8 @@ class Module:
     @property
     def name(self) -> str | None:
         """What is put before all names, where it is the module that is called first."""
-        found: str | None = self.__dict__.get("_name")
-        return found
+        name: str | None = self.__dict__.get("_name")
+        return name
 
     def forward(self, op: Any, *args: Any, **kwargs: Any) -> Any:
         """Build the nodes of the module; to be written in a subclass.
@@ -97,8 +97,8 @@ class Module:
 
     def _own(self) -> dict[str, Parameter | Module]:
         # Made when it is needed: subclasses need not call `super().__init__()`.
-        found: dict[str, Parameter | Module] = self.__dict__.setdefault("_parts", {})
-        return found
+        parts: dict[str, Parameter | Module] = self.__dict__.setdefault("_parts", {})
+        return parts
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self._own()
@@ -208,16 +208,16 @@ class Module:
                 element type of its parameter (OW552).
             ScriptTypeError: something is not a tensor (OW403).
         """
-        wanted = dict(self._all_parameters())
+        parameters = dict(self._all_parameters())
         if strict:
             own = dict(self.named_parameters())
             missing = [name for name in own if name not in state_dict]
-            unknown = [name for name in state_dict if name not in wanted]
+            unknown = [name for name in state_dict if name not in parameters]
             if missing or unknown:
                 _does_not_fit(missing, unknown)
-        before = [(p, p.data) for p in wanted.values()]
+        before = [(p, p.data) for p in parameters.values()]
         try:
-            for name, parameter in wanted.items():
+            for name, parameter in parameters.items():
                 if name in state_dict:
                     parameter.load(state_dict[name], name)
         except BaseException:

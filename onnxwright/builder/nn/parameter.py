@@ -105,11 +105,11 @@ class Parameter(_Base):
             ScriptTypeError: it is not a tensor (OW403).
             ScriptValueError: it does not have the declared shape and element type (OW552).
         """
-        given = _type_of(_tensor(data, None))
-        if self.kind is not None and not fits(given, self.kind):
+        data_type = _type_of(_tensor(data, None))
+        if self.kind is not None and not fits(data_type, self.kind):
             shown = f"the parameter `{name or self.name}`" if name or self.name else "a parameter"
             fail(StateMismatch(
-                what=f"{shown} is {self.kind}, the data is {given}",
+                what=f"{shown} is {self.kind}, the data is {data_type}",
                 advice="give data of that type, or change the shape or type of the parameter",
             ))  # fmt: skip
         self.data = data
@@ -139,8 +139,8 @@ def _tensor(data: Any, name: str | None) -> ir.TensorProtocol:
         fail(NotATensor(what=describe(data)))
     if isinstance(data, (list, tuple, float)) and array.dtype == np.float64:
         array = array.astype(np.float32)
-    made: ir.TensorProtocol = adapters.tensor(array, name)
-    return made
+    tensor: ir.TensorProtocol = adapters.tensor(array, name)
+    return tensor
 
 
 def _type_of(tensor: ir.TensorProtocol) -> TensorType:

@@ -101,19 +101,19 @@ def _rules(args: Namespace) -> int:
     from onnxwright.optimizer.chosen_rules import PASSES, library_rules
 
     word = args.word.lower()
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {"name": r.name, "what": r.doc.partition("\n")[0], "level": r.level, "since": r.since,
          "target": r.target, "assume": sorted(r.assume)}
         for r in library_rules().values()
     ]  # fmt: skip
-    found += [{"name": name, "what": what} for name, what in PASSES.items()]
-    found = [row for row in found if word in f"{row['name']} {row['what']}".lower()]
-    if not found:
+    rows += [{"name": name, "what": what} for name, what in PASSES.items()]
+    rows = [row for row in rows if word in f"{row['name']} {row['what']}".lower()]
+    if not rows:
         raise CliError(f"no rule has {args.word!r} in its name or description")
     if args.json:
-        print_json(found)
+        print_json(rows)
         return OK
-    wide = max(len(row["name"]) for row in found)
-    for row in found:
+    wide = max(len(row["name"]) for row in rows)
+    for row in rows:
         print(f"{row['name']:{wide}}  {row['what']}")
     return OK

@@ -381,22 +381,22 @@ def node_fields(kind: type) -> tuple[str, ...]:
 
 def children(node: object) -> list[object]:
     """The nodes directly inside a node, in order of evaluation for expressions."""
-    found: list[object] = []
+    nodes: list[object] = []
     for name in node_fields(type(node)):
         value = getattr(node, name)
         if type(value) is tuple:
-            _add_nodes(value, found)
+            _add_nodes(value, nodes)
         elif type(value) in NODE_TYPES:
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
-def _add_nodes(items: tuple[object, ...], found: list[object]) -> None:
+def _add_nodes(items: tuple[object, ...], nodes: list[object]) -> None:
     for item in items:
         if type(item) is tuple:
-            _add_nodes(item, found)
+            _add_nodes(item, nodes)
         elif type(item) in NODE_TYPES:
-            found.append(item)
+            nodes.append(item)
 
 
 NODE_TYPES: frozenset[type] = frozenset(

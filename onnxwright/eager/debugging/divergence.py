@@ -132,8 +132,8 @@ def first_divergence(
         >>> def two(x):
         ...     y = op.Mul(x, 3.0)
         ...     return op.Sqrt(y)
-        >>> found = first_divergence(one, two, [np.array([2.0], np.float32)])
-        >>> found.name, found.a, found.b
+        >>> difference = first_divergence(one, two, [np.array([2.0], np.float32)])
+        >>> difference.name, difference.a, difference.b
         ('y', array([4.], dtype=float32), array([6.], dtype=float32))
     """
     ours, theirs = _run(a, inputs, sources), _run(b, inputs, sources)

@@ -53,8 +53,8 @@ def facts_of(value: Any) -> Facts:
         value: a tensor, an array, a sequence, a number or None.
 
     Example:
-        >>> found = facts_of(np.array([1.0, np.nan, 3.0]))
-        >>> found.type, found.low, found.high, found.mean, found.nans
+        >>> stats = facts_of(np.array([1.0, np.nan, 3.0]))
+        >>> stats.type, stats.low, stats.high, stats.mean, stats.nans
         ('DOUBLE[3]', 1.0, 3.0, 2.0, 1)
     """
     if isinstance(value, Tensor):

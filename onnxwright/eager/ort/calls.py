@@ -104,7 +104,7 @@ def _checked(run: Any, needs: Sequence[Need]) -> Any:
             if name in feed:
                 missing = need.missing(getattr(feed[name], "shape", None))
             else:
-                missing = LEFT_OUT if need.given else None
+                missing = LEFT_OUT if need.required else None
             if missing is not None:
                 raise ValueError(f"its input {need.place} {missing}")
         return run(outputs, feed, options)

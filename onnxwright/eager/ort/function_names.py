@@ -28,8 +28,8 @@ def with_own_names(model: onnx.ModelProto) -> onnx.ModelProto:
         >>> model = parser.parse_model('''<ir_version: 10, opset_import: ["" : 18, "d" : 1]>
         ... g (float[N] x) => (float[N] y) { y = d.Add(x) }
         ... <domain: "d", opset_import: ["" : 18]> Add (a) => (b) { b = Neg(a) }''')
-        >>> made = with_own_names(model)
-        >>> made.graph.node[0].op_type, made.functions[0].name
+        >>> renamed = with_own_names(model)
+        >>> renamed.graph.node[0].op_type, renamed.functions[0].name
         ('Add_function', 'Add_function')
     """
     operators = _operator_names()

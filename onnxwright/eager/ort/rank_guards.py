@@ -43,13 +43,13 @@ class Need(NamedTuple):
         place: which input.
         rank: the fewest axes.
         elements: whether it has to have elements.
-        given: whether it may not be left out.
+        required: whether it may not be left out.
     """
 
     place: int
     rank: int
     elements: bool
-    given: bool
+    required: bool
 
     def missing(self, shape: Shape | None) -> str | None:
         """What an input of this shape lacks; None where it is not known to lack anything."""
@@ -95,7 +95,7 @@ def needs(op_type: str, domain: str, attributes: Mapping[str, Any], count: int) 
     elements = unasked is not None and unasked.elements
     places = range(max(count, *(n + 1 for n in read)) if read else count)
     every = [Need(n, least[n] if n < len(least) else 0, elements, n in read) for n in places]
-    return [need for need in every if need.rank or need.elements or need.given]
+    return [need for need in every if need.rank or need.elements or need.required]
 
 
 def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -114,13 +114,13 @@ def with_rank_guards(model: onnx.ModelProto) -> onnx.ModelProto:
     Example:
         >>> from onnx import parser
         >>> head = '<ir_version: 10, opset_import: ["" : 17]> g '
-        >>> known = parser.parse_model(
+        >>> model = parser.parse_model(
         ...     head + "(float[N] x) => (float y) { y = DFT <axis = 0> (x) }"
         ... )
-        >>> with_rank_guards(known) is known
+        >>> with_rank_guards(model) is model
         True
-        >>> known.graph.input[0].type.tensor_type.ClearField("shape")
-        >>> [node.op_type for node in with_rank_guards(known).graph.node]
+        >>> model.graph.input[0].type.tensor_type.ClearField("shape")
+        >>> [node.op_type for node in with_rank_guards(model).graph.node]
         ['Shape', 'Constant', 'Gather', 'Add', 'Sub', 'Reshape', 'DFT']
     """
     if versions_of(model).get("", 0) < _FIRST_VERSION:
@@ -168,7 +168,7 @@ def _needs(node: onnx.NodeProto) -> list[Need]:
     needed = needs(node.op_type, node.domain, plain_attributes(node), len(node.input))
     connected = [need for need in needed if need.place < len(node.input) and node.input[need.place]]
     for need in needed:
-        if need.given and need not in connected:
+        if need.required and need not in connected:
             raise UnreadableError(f"input {need.place} of {_called(node)} {LEFT_OUT}", node)
     return connected
 

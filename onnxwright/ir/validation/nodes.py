@@ -43,7 +43,8 @@ class _Promises:
 
     Fields:
         inputs, outputs: the least and the greatest number.
-        given: the positions of inputs that may not be absent; a variadic one stands for the rest.
+        needed_inputs: the positions of inputs that may not be absent.
+        rest: the position from which on the inputs of a variadic one may not be absent.
         computed: the positions of outputs that must have a name.
         kinds: the type of each attribute, by its name.
         required: the attributes that must be there.
@@ -52,7 +53,7 @@ class _Promises:
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
-    given: tuple[int, ...]
+    needed_inputs: tuple[int, ...]
     rest: int | None
     computed: tuple[int, ...]
     kinds: dict[str, int]
@@ -153,7 +154,9 @@ def needs_input(node: onnx.NodeProto, n: int, versions: Versions, *, variadic: b
     promises = _promises(domain, node.op_type, versions.get(domain, 0))
     if promises is None:
         return False
-    return n in promises.given or (variadic and promises.rest is not None and n >= promises.rest)
+    return n in promises.needed_inputs or (
+        variadic and promises.rest is not None and n >= promises.rest
+    )
 
 
 def _reached(
@@ -255,7 +258,9 @@ def _check_values(node: onnx.NodeProto, promises: _Promises, runs: bool) -> None
         _wrong_count(node, "output", len(outputs), low, high)
     if "" in inputs:
         for n, name in enumerate(inputs):
-            needed = n in promises.given or (promises.rest is not None and n >= promises.rest)
+            needed = n in promises.needed_inputs or (
+                promises.rest is not None and n >= promises.rest
+            )
             if not name and needed:
                 what = f"its input {n} is absent, and the operator {quoted(node.op_type)} needs it"
                 raise Damage("structure", "", what)
@@ -275,12 +280,12 @@ def _wrong_count(node: onnx.NodeProto, word: str, count: int, low: int, high: in
 
 
 def _check_call(node: onnx.NodeProto, function: onnx.FunctionProto) -> None:
-    for given, declared, word in (
+    for actual, declared, word in (
         (node.input, function.input, "input"),
         (node.output, function.output, "output"),
     ):
-        if len(given) > len(declared):
-            what = f"it has {len(given)} {word}s, the function {quoted(function.name)} has "
+        if len(actual) > len(declared):
+            what = f"it has {len(actual)} {word}s, the function {quoted(function.name)} has "
             raise Damage("structure", "", f"{what}{len(declared)}")
 
 
@@ -359,11 +364,11 @@ def _check_bodies(node: onnx.NodeProto, version: int) -> None:
 
 def _check_outputs(graph: onnx.GraphProto) -> None:
     """Refuse the graph of a node that does not compute its output."""
-    made = {v.name for v in (*graph.input, *graph.initializer)}
-    made |= {t.values.name for t in graph.sparse_initializer}
-    made.update(name for inner in graph.node for name in inner.output)
+    computed = {v.name for v in (*graph.input, *graph.initializer)}
+    computed |= {t.values.name for t in graph.sparse_initializer}
+    computed.update(name for inner in graph.node for name in inner.output)
     for output in graph.output:
-        if output.name and output.name not in made:
+        if output.name and output.name not in computed:
             what = f"its output {quoted(output.name)} is not computed in it"
             advice = "an Identity in it gives a value from outside of it"
             raise Damage("structure", f"graph {quoted(graph.name)}", what, advice)

@@ -29,7 +29,7 @@ def check_order(nodes: Sequence[onnx.NodeProto], where: str, *, needed: bool = F
     Source:
         The ONNX IR specification: the nodes of a graph are sorted topologically.
     """
-    makers = _made(nodes)
+    makers = _makers(nodes)
     number = _first_late(nodes, makers)
     if number is None:
         return True
@@ -90,8 +90,8 @@ def check_sorted(model: onnx.ModelProto) -> None:
 
 def _sort(nodes: Any) -> None:
     """Sort the nodes of one list in place."""
-    made = _made(nodes)
-    order = _stable([_read(node, made) for node in nodes])
+    makers = _makers(nodes)
+    order = _stable([_read(node, makers) for node in nodes])
     held = [onnx.NodeProto.FromString(nodes[n].SerializeToString()) for n in order]
     del nodes[:]
     nodes.extend(held)
@@ -116,8 +116,8 @@ def _stable(reads: Sequence[set[int]]) -> list[int]:
     return order
 
 
-def _made(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
-    """Each output's node."""
+def _makers(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
+    """The number of the node that makes each value, by the value's name."""
     places: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.output:
@@ -139,11 +139,11 @@ def _first_late(nodes: Sequence[onnx.NodeProto], makers: dict[str, int]) -> int 
     return None
 
 
-def _read(node: onnx.NodeProto, made: dict[str, int]) -> set[int]:
+def _read(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
     """The nodes whose outputs a node reads, itself or in its subgraphs."""
-    places = {made[name] for name in node.input if name in made}
+    places = {makers[name] for name in node.input if name in makers}
     for graph in subgraphs_of(node):
-        places |= {made[name] for name in _free(graph) if name in made}
+        places |= {makers[name] for name in _free(graph) if name in makers}
     return places
 
 

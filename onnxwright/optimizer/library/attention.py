@@ -142,10 +142,10 @@ def _(op: Op, q: Value, kt: Value, v: Value, seen: Value, scale: Const, least: C
 @attention_of_visible.to
 def _(op: Op, v: Value, match: Any) -> Any:
     softmax = match.roots[0].inputs[0].producer()
-    found = scores_of(softmax.inputs[0])
-    if found is None or not found.hides:
+    scores = scores_of(softmax.inputs[0])
+    if scores is None or not scores.hides:
         return None  # the other rule is for it
-    return _attention(op, v, found, match, zeros=False, visible=True)
+    return _attention(op, v, scores, match, zeros=False, visible=True)
 
 
 @rule(since=23, level="rounding", cases=_heads)

@@ -42,16 +42,16 @@ def attention_of_rows(
     heads = [
         op.Transpose(op.Reshape(x, s), perm=[0, 2, 1, 3]) for x, s in ((q, qs), (k, ks), (v, vs))
     ]
-    made = op.Attention(*heads, mask, scale=scale, is_causal=is_causal)
-    return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
+    attention = op.Attention(*heads, mask, scale=scale, is_causal=is_causal)
+    return op.Reshape(op.Transpose(attention, perm=[0, 2, 1, 3]), back)
 
 
 @attention_of_rows.to
 def _(
     op: Any, q: Any, k: Any, v: Any, scale: Any, is_causal: Any, mask: Any, match: Any
 ) -> Any:  # fmt: skip
-    made = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
-    heads = _heads_of_rows((q, k, v), list(made.inputs[:3]), match)
+    attention = match.roots[0].inputs[0].producer().inputs[0].producer()  # the Attention
+    heads = _heads_of_rows((q, k, v), list(attention.inputs[:3]), match)
     if heads is None:
         return None
     return _attention_of_rows(op, (q, k, v), mask, heads, scale, is_causal)

@@ -23,12 +23,12 @@ def _bounds(rng: Any) -> Draw:
     return {"x": x, **drawn, **({"a": None} if absent == 1 else {"d": None} if absent == 2 else {})}
 
 
-def _known(*bounds: Any) -> list[float | None] | None:
+def _bound_numbers(*bounds: Any) -> list[float | None] | None:
     """The numbers of bounds, None for an absent one; nothing where one is not known."""
-    found = [number(b) for b in bounds]
-    if any(n is None and b is not None for n, b in zip(found, bounds, strict=True)):
+    bound_numbers = [number(b) for b in bounds]
+    if any(n is None and b is not None for n, b in zip(bound_numbers, bounds, strict=True)):
         return None
-    return None if any(n is not None and np.isnan(n) for n in found) else found
+    return None if any(n is not None and np.isnan(n) for n in bound_numbers) else bound_numbers
 
 
 def _clip(op: Op, x: Any, low: float | None, high: float | None) -> Any:
@@ -57,10 +57,10 @@ def clip_of_clip(
 
 @clip_of_clip.to
 def _(op: Op, x: Value, a: Value, b: Value, c: Value, d: Value) -> Any:
-    found = _known(a, b, c, d)
-    if found is None or x.dtype is None:
+    limits = _bound_numbers(a, b, c, d)
+    if limits is None or x.dtype is None:
         return None
-    low, high = _both(found[0], found[1], found[2], found[3])
+    low, high = _both(limits[0], limits[1], limits[2], limits[3])
     return _clip(op, x, low, high)
 
 
@@ -84,10 +84,10 @@ def relu_of_clip(op: Op, x: Value, a: Const | None = None, b: Const | None = Non
 
 @relu_of_clip.to
 def _(op: Op, x: Value, a: Value, b: Value) -> Any:
-    found = _known(a, b)
-    if found is None or x.dtype is None or not runs(op, "Clip", x.dtype):
+    limits = _bound_numbers(a, b)
+    if limits is None or x.dtype is None or not runs(op, "Clip", x.dtype):
         return None
-    return _clip(op, x, *_both(found[0], found[1], 0.0, None))
+    return _clip(op, x, *_both(limits[0], limits[1], 0.0, None))
 
 
 @rule(since=6, cases=_bounds)
@@ -98,10 +98,10 @@ def clip_of_relu(op: Op, x: Value, b: Const, a: Const | None = None) -> Any:
 
 @clip_of_relu.to
 def _(op: Op, x: Any, a: Any, b: Any) -> Any:
-    found = _known(a, b)
-    if found is None or b is None or x.dtype is None:
+    limits = _bound_numbers(a, b)
+    if limits is None or b is None or x.dtype is None:
         return None
-    return _clip(op, x, *_both(0.0, None, found[0], found[1]))
+    return _clip(op, x, *_both(0.0, None, limits[0], limits[1]))
 
 
 @rule(since=8, level="rounding", cases=_bounds)
@@ -128,7 +128,7 @@ def _(op: Op, x: Value, b: Value, c: Value) -> Any:
 
 def _clipped(op: Op, x: Any, low: Any, high: Any, *, b_first: bool) -> Any:
     """The Clip of two bounds, if they are numbers in order that do not widen `x`."""
-    bounds = _known(low, high)
+    bounds = _bound_numbers(low, high)
     if bounds is None or x.dtype is None or not runs(op, "Clip", x.dtype) or x.constant is not None:
         return None
     if any(b.rank and (x.rank is None or x.rank < b.rank) for b in (low, high)):

@@ -66,8 +66,8 @@ def _rows(rng: Any) -> Draw:
 
 def _end(op: Op, scores: Value, v: Value, vs: Const, back: Const) -> Any:
     heads = op.Transpose(op.Reshape(v, vs), perm=[0, 2, 1, 3])
-    made = op.MatMul(op.Softmax(scores, axis=-1), heads)
-    return op.Reshape(op.Transpose(made, perm=[0, 2, 1, 3]), back)
+    product = op.MatMul(op.Softmax(scores, axis=-1), heads)
+    return op.Reshape(op.Transpose(product, perm=[0, 2, 1, 3]), back)
 
 
 def _products(op: Op, q: Value, k: Value, qs: Const, vs: Const) -> Any:

@@ -23,22 +23,22 @@ from onnxwright.types.dtypes import DType
 _Product = Callable[..., Any]
 
 
-def _add_activations(made: Rule, product: _Product) -> None:
+def _add_activations(target_rule: Rule, product: _Product) -> None:
     """Add the activations beside Relu that the kernels of Conv and Gemm have."""
 
-    @made.also
+    @target_rule.also
     def _(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
         return op.Sigmoid(product(op, x, w, b, attrs))
 
-    @made.also
+    @target_rule.also
     def _(op: Op, x: Any, w: Any, attrs: Attrs, b: Any = None) -> Any:
         return op.Tanh(product(op, x, w, b, attrs))
 
-    @made.also
+    @target_rule.also
     def _(op: Op, x: Any, w: Any, attrs: Attrs, alpha: Attr, b: Any = None) -> Any:
         return op.LeakyRelu(product(op, x, w, b, attrs), alpha=alpha)
 
-    @made.also
+    @target_rule.also
     def _(op: Op, x: Any, w: Any, attrs: Attrs, alpha: Attr, beta: Attr, b: Any = None) -> Any:
         return op.HardSigmoid(product(op, x, w, b, attrs), alpha=alpha, beta=beta)
 
@@ -158,5 +158,5 @@ def _(op: Op, x: Any, w: Any, b: Any, attrs: Any, alpha: Any, beta: Any, match: 
     if x.dtype is not DType.FLOAT:
         return None
     names = ("activation_alpha", "activation_beta")
-    given = dict(zip(names, _parameters(kind, alpha, beta), strict=False))
-    return contrib(op).FusedGemm(x, w, b, **attrs, activation=kind, **given)
+    parameters = dict(zip(names, _parameters(kind, alpha, beta), strict=False))
+    return contrib(op).FusedGemm(x, w, b, **attrs, activation=kind, **parameters)

@@ -23,8 +23,8 @@ def _channels(op: Op, weight: Value, x: Value) -> Any:
         return None
     count, spatial = x.shape[1], len(x.shape) - 2
     before = len(weight.shape) - spatial - 1
-    wanted = (*(1,) * before, count, *(1,) * spatial)
-    if not isinstance(count, int) or before not in (0, 1) or tuple(weight.shape) != wanted:
+    expected_shape = (*(1,) * before, count, *(1,) * spatial)
+    if not isinstance(count, int) or before not in (0, 1) or tuple(weight.shape) != expected_shape:
         return None
     return op.Reshape(weight, [count])
 

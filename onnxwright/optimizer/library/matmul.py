@@ -77,10 +77,10 @@ def _(op: Op, x: Any, w: Any, b: Any, d: Any, attrs: Any, match: Any) -> Any:
 def _transposed(rng: Any, which: str, shape: tuple[int, int]) -> Draw:
     """Matrices, one of them transposed before the Gemm, and half of the time by the Gemm too."""
     twice = int(rng.integers(2))
-    made = {"x": floats(rng, (2, 3)), "w": floats(rng, (3, 4))}
+    inputs = {"x": floats(rng, (2, 3)), "w": floats(rng, (3, 4))}
     name = "x" if which == "transA" else "w"
-    made[name] = floats(rng, shape[::-1] if twice else shape)
-    return {**made, "attrs": {which: twice, "alpha": 0.5}}
+    inputs[name] = floats(rng, shape[::-1] if twice else shape)
+    return {**inputs, "attrs": {which: twice, "alpha": 0.5}}
 
 
 @rule(since=7, cases=lambda rng: _transposed(rng, "transA", (3, 2)))
@@ -161,8 +161,8 @@ def _(op: Any, x: Any, w: Any, c: Any, d: Any, b: Any, match: Any) -> Any:
     factor = _factor(op, w, d if c is None else c, x, match)
     if factor is None or (b is not None and b.rank != 1):
         return None
-    made = op.MatMul(x, _scaled_by(w, factor, c))
-    return made if b is None else made + _scaled_by(b, factor, c)
+    product = op.MatMul(x, _scaled_by(w, factor, c))
+    return product if b is None else product + _scaled_by(b, factor, c)
 
 
 def _scaled_by(weight: Any, factor: Any, c: Any) -> Any:

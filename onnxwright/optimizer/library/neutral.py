@@ -17,11 +17,11 @@ from onnxwright.optimizer.rule_types import Op, Value
 from onnxwright.optimizer.rules import Rule, rule
 
 
-def _is_neutral(array: Any, wanted: float) -> bool:
+def _is_neutral(array: Any, element: float) -> bool:
     """Whether an array is all of one number, its sign included."""
-    if not array.size or array.flat[0] != wanted:  # which settles it for nearly all weights
+    if not array.size or array.flat[0] != element:  # which settles it for nearly all weights
         return False
-    return bool((array == wanted).all() and (np.signbit(array) == np.signbit(wanted)).all())
+    return bool((array == element).all() and (np.signbit(array) == np.signbit(element)).all())
 
 
 def _values(rng: Any) -> Draw:
@@ -58,11 +58,11 @@ NUMBERS = [_of_number(name, 1.0) for name in ("Mul", "Div", "Pow")]
 ZEROS = [_of_number("Sub", 0.0), _of_number("Add", -0.0)]
 
 
-def _weights(wanted: float) -> Any:
+def _weights(element: float) -> Any:
     def draw(rng: Any) -> Draw:
         x = floats(rng, sizes(rng, 1, 3))
         shape = [int(d) if rng.integers(2) else 1 for d in x.shape[int(rng.integers(x.ndim)) :]]
-        return {"x": x, "c": np.full(shape, wanted, np.float32)}
+        return {"x": x, "c": np.full(shape, element, np.float32)}
 
     return draw
 

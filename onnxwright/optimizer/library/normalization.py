@@ -68,29 +68,29 @@ def _rms(op: Any, x: Any, axes: Any, epsilon: Any, square: str, root: str) -> An
 Core = Callable[[Any, Any, Any, Any, str, str], Any]
 
 
-def _forms(made: Rule, core: Core, square: str, root: str, *, with_bias: bool) -> None:
+def _forms(target_rule: Rule, core: Core, square: str, root: str, *, with_bias: bool) -> None:
     """Add the patterns of one way to write a normalization."""
 
-    @made.also
+    @target_rule.also
     def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Any) -> Any:
         return core(op, x, axes, epsilon, square, root) * scale
 
-    @made.also
+    @target_rule.also
     def _(op: Any, half: Any, axes: Const, epsilon: Const, half_scale: Any) -> Any:
         normal = core(op, op.Cast(half, to=1), axes, epsilon, square, root)
         return op.Cast(normal, to=10) * half_scale
 
-    @made.also
+    @target_rule.also
     def _(op: Any, x: Any, axes: Const, epsilon: Const) -> Any:
         return core(op, x, axes, epsilon, square, root)
 
     if with_bias:
 
-        @made.also
+        @target_rule.also
         def _(op: Any, x: Any, axes: Const, epsilon: Const, scale: Any, bias: Any) -> Any:
             return core(op, x, axes, epsilon, square, root) * scale + bias
 
-        @made.also
+        @target_rule.also
         def _(
             op: Any, half: Any, axes: Const, epsilon: Const, half_scale: Any, half_bias: Any
         ) -> Any:

@@ -37,11 +37,16 @@ def _conv(rng: Any) -> Draw:
 
 def _sides(x: Any, pads: Any, axes: Any, mode: Any) -> list[int] | None:
     """How much a Pad adds before each axis and after each; None where that is not known."""
-    given, places = numbers(pads), None if axes is None else numbers(axes)
+    amounts, places = numbers(pads), None if axes is None else numbers(axes)
     mode = mode.decode() if isinstance(mode, bytes) else mode
-    if given is None or x.rank is None or mode != "constant" or (axes is None) != (places is None):
+    if (
+        amounts is None
+        or x.rank is None
+        or mode != "constant"
+        or (axes is None) != (places is None)
+    ):
         return None
-    return sides_of_pad(given, places, x.rank)
+    return sides_of_pad(amounts, places, x.rank)
 
 
 def _padding_itself(x: Any, pads: Any, axes: Any, mode: Any, attrs: Any) -> dict[str, Any] | None:

@@ -136,8 +136,8 @@ def einsum_of_elements(op: Op, x: Value, y: Value, equation: Attr) -> Any:
 
 @einsum_of_elements.to
 def _(op: Op, x: Value, y: Value, equation: Any) -> Any:
-    found = _terms(equation, 2)
-    if found is None or found[0][0] != found[1] or found[0][1] != found[1]:
+    terms = _terms(equation, 2)
+    if terms is None or terms[0][0] != terms[1] or terms[0][1] != terms[1]:
         return None
     if x.shape is None or x.shape != y.shape or None in x.shape:
         return None

@@ -39,10 +39,10 @@ def _(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
 
 @l2_norm.to
 def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
-    found = numbers(axes)
-    if not found or not runs(op, "ReduceL2", x.dtype) or not x.dtype.is_float:
+    axis_numbers = numbers(axes)
+    if not axis_numbers or not runs(op, "ReduceL2", x.dtype) or not x.dtype.is_float:
         return None
-    return modern(op).ReduceL2(x, found, keepdims=keepdims)
+    return modern(op).ReduceL2(x, axis_numbers, keepdims=keepdims)
 
 
 @rule(since=2, level="rounding", cases=_reduced)
@@ -58,10 +58,10 @@ def _(op: Op, x: Value, axes: Const, keepdims: Attr) -> Any:
 
 @sum_of_squares.to
 def _(op: Op, x: Any, axes: Any, keepdims: Any) -> Any:
-    found = numbers(axes)
-    if not found or not runs(op, "ReduceSumSquare", x.dtype) or not x.dtype.is_float:
+    axis_numbers = numbers(axes)
+    if not axis_numbers or not runs(op, "ReduceSumSquare", x.dtype) or not x.dtype.is_float:
         return None
-    return modern(op).ReduceSumSquare(x, found, keepdims=keepdims)
+    return modern(op).ReduceSumSquare(x, axis_numbers, keepdims=keepdims)
 
 
 # -- reductions of axes of length 1 ----------------------------------------------------------------

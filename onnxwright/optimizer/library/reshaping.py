@@ -66,8 +66,8 @@ def _reshaped(op: Any, x: Any, dims: Any) -> Any:
 @known_reshape.to
 def _(op: Any, x: Any, s: Any, match: Any) -> Any:
     if s is not None and s.constant is not None:
-        given = numbers(s)
-        return op.Reshape(x, s) if given and 0 not in given else None
+        shape = numbers(s)
+        return op.Reshape(x, s) if shape and 0 not in shape else None
     result = match.kinds[0]
     return _reshaped(op, x, None if result is None else result.shape)
 

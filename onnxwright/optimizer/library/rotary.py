@@ -93,11 +93,11 @@ def _(
 
 def _tables(match: Any) -> list[Any]:
     """The values of cosines and sines, in the source graph the results of two Unsqueezes."""
-    found = {}
+    tables = {}
     for node in match.nodes.values():
         if node.op_type == "Unsqueeze":
-            found[node.inputs[0].producer().op_type] = match.resolve(node.outputs[0])
-    return [found["Cos"], found["Sin"]]
+            tables[node.inputs[0].producer().op_type] = match.resolve(node.outputs[0])
+    return [tables["Cos"], tables["Sin"]]
 
 
 def _has_halves(x: Any) -> bool:
@@ -198,8 +198,8 @@ def _(
 ) -> Any:  # fmt: skip
     if not _is_halved(x, sizes, axis, (zero, half, far, last)):
         return None
-    made = [_cache(op, t, x) for t in (cos, sin)]
-    return None if any(m is None for m in made) else op.RotaryEmbedding(x, *made)
+    caches = [_cache(op, t, x) for t in (cos, sin)]
+    return None if any(m is None for m in caches) else op.RotaryEmbedding(x, *caches)
 
 
 def _turned_pairs(op: Op, even: Value, odd: Value, cos: Value, sin: Value, end: Const) -> Any:

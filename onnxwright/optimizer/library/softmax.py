@@ -27,7 +27,7 @@ def softmax(op: Op, x: Value, axes: Const) -> Any:
 
 @softmax.to
 def _(op: Op, x: Value, axes: Any) -> Any:
-    found = numbers(axes)
-    if found is None or len(found) != 1 or x.rank is None:
+    axis_numbers = numbers(axes)
+    if axis_numbers is None or len(axis_numbers) != 1 or x.rank is None:
         return None
-    return op.Softmax(x, axis=found[0])
+    return op.Softmax(x, axis=axis_numbers[0])

@@ -63,10 +63,10 @@ def _function(name: str, meaning: Meaning, *others: str) -> Entry:
     return Entry(name, meaning, False, (name, *others))
 
 
-def _of_numpy(b: Backend[Any], x: object, newshape: object = None, **given: object) -> Any:
+def _of_numpy(b: Backend[Any], x: object, newshape: object = None, **keywords: object) -> Any:
     """`np.reshape(x, shape)`, whose shape is one argument."""
-    shape = given.pop("shape", newshape)
-    return rearranging.reshape(b, x, shape, **given)
+    shape = keywords.pop("shape", newshape)
+    return rearranging.reshape(b, x, shape, **keywords)
 
 
 def _transpose(b: Backend[V], x: object, axes: object = None) -> V:
@@ -148,7 +148,7 @@ def _in_numpy(path: str) -> Any:
 
 METHODS: dict[str, Entry] = {e.name: e for e in ENTRIES if e.is_method}
 FUNCTIONS: dict[Any, Entry] = {
-    found: e for e in ENTRIES for f in e.functions if (found := _in_numpy(f)) is not None
+    function: e for e in ENTRIES for f in e.functions if (function := _in_numpy(f)) is not None
 }
 # `np.add.reduce` and the like, whose axis is 0 by default.
 _REDUCED = {

@@ -37,7 +37,7 @@ def limits_become_inputs(op: Ops, call: Call) -> Any:
     Absent limits are the lowest and highest number of the type; version 6 had those of FLOAT.
     """
     double = call.input(0).dtype is DType.DOUBLE
-    limits = [call.attr(n) if call.given(n) or double else None for n in ("min", "max")]
+    limits = [call.attr(n) if call.has_attr(n) or double else None for n in ("min", "max")]
     inputs = [
         None if v is None else op.constant(np.array(v, dtype=call.dtype(0).numpy)) for v in limits
     ]

@@ -46,7 +46,7 @@ def second_operand_is_aligned(op: Ops, call: Call) -> Any:
 
     Source: ONNX Add 6 (`broadcast`, `axis`) and 7.
     """
-    if not call.given("broadcast") and not call.given("axis"):
+    if not call.has_attr("broadcast") and not call.has_attr("axis"):
         return KEEP
     axis = call.attr("axis") if call.attr("broadcast", 0) else None
     second = call.input(1)

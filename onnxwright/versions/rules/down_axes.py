@@ -281,7 +281,7 @@ def whole_shape(op: Ops, call: Call) -> Any:
 @down(14, "Reshape")
 def zeros_mean_the_same_size(op: Ops, call: Call) -> Any:
     """Without `allowzero` a 0 copies a size.  Source: ONNX Reshape 14."""
-    if not call.given("allowzero"):
+    if not call.has_attr("allowzero"):
         return KEEP
     reshaped = call.same(op, None, call.without("allowzero"))
     if not call.attr("allowzero", 0):
@@ -318,7 +318,7 @@ def constant_as_a_tensor(op: Ops, call: Call) -> Any:
 def constant_as_a_dense_tensor(op: Ops, call: Call) -> Any:
     """Only dense tensors.  Source: ONNX Constant 11."""
     del op
-    if call.given("sparse_value"):
+    if call.has_attr("sparse_value"):
         raise Refused("sparse constants came with opset 11")
     return KEEP
 

@@ -66,7 +66,7 @@ def _with_inputs(names: tuple[str, ...]) -> Adapter:
 
 def _without(name: str) -> Adapter:
     def adapter(op: Ops, call: Call) -> Any:
-        return call.same(op, None, call.without(name)) if call.given(name) else KEEP
+        return call.same(op, None, call.without(name)) if call.has_attr(name) else KEEP
 
     return adapter
 

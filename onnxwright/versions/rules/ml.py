@@ -35,10 +35,10 @@ def keys_and_values_become_classes(op: Ops, call: Call) -> Any:
     Source: ai.onnx.ml LabelEncoder 1 and 2.
     """
     attributes: dict[str, Any] = {}
-    if call.given("keys_strings") and call.given("values_int64s"):
+    if call.has_attr("keys_strings") and call.has_attr("values_int64s"):
         pairs = dict(zip(call.attr("values_int64s"), call.attr("keys_strings"), strict=True))
         attributes["default_int64"] = call.attr("default_int64", -1)
-    elif call.given("keys_int64s") and call.given("values_strings"):
+    elif call.has_attr("keys_int64s") and call.has_attr("values_strings"):
         pairs = dict(zip(call.attr("keys_int64s"), call.attr("values_strings"), strict=True))
         attributes["default_string"] = call.attr("default_string", "_Unused")
     else:

@@ -90,7 +90,7 @@ def layout_by_transposing(op: Ops, call: Call) -> Any:
     """
     attributes = call.without("layout")
     if not call.attr("layout", 0):
-        return call.same(op, None, attributes) if call.given("layout") else KEEP
+        return call.same(op, None, attributes) if call.has_attr("layout") else KEEP
     swapped = [1, 0, 2]
     states = (5, 6) if call.name == "LSTM" else (5,)
     inputs = [

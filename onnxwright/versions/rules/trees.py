@@ -186,7 +186,7 @@ def _scores(
     std = Ops(op.backend)
     x, kind = call.input(0), call.dtype(0)
     if kind not in (DType.FLOAT, DType.DOUBLE):
-        kind = DType.DOUBLE if call.given("nodes_values_as_tensor") else DType.FLOAT
+        kind = DType.DOUBLE if call.has_attr("nodes_values_as_tensor") else DType.FLOAT
         x = std.Cast(x, to=int(kind))
     base = _numbers(call, "base_values")
     if base and len(base) != targets:

@@ -20,14 +20,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
     parser.add_argument("--only", nargs="*", default=None)
-    given = parser.parse_args()
+    args = parser.parse_args()
     if importlib.util.find_spec("transformers") is not None:
         from tests.optimizer.corpus import library  # noqa: F401 - registers its own
-    names = [n for n in NETWORKS if given.only is None or n in given.only]
-    refused = write(given.folder, names, given.ways)
+    names = [n for n in NETWORKS if args.only is None or n in args.only]
+    refused = write(args.folder, names, args.ways)
     for name, reason in refused.items():
         print(f"{name:32} {reason}")
-    print(f"{len(names) * len(given.ways) - len(refused)} models, {len(refused)} refused")
+    print(f"{len(names) * len(args.ways) - len(refused)} models, {len(refused)} refused")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def cases() -> Iterator[Case]:
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = [*node_cases(), *load_model_tests(kind="simple")]
-    for case in sorted(found, key=lambda c: c.name):
+        cases_of_onnx = [*node_cases(), *load_model_tests(kind="simple")]
+    for case in sorted(cases_of_onnx, key=lambda c: c.name):
         if any(word in case.name for word in RANDOM):
             continue
         model = case.model

@@ -48,17 +48,17 @@ class Row:
 
 def operators(model: onnx.ModelProto, *, constants: bool = False) -> Counter[str]:
     """How often each operator is used, in bodies and functions too; constants if asked for."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     waiting: list[Any] = [model.graph.node, *(f.node for f in model.functions)]
     while waiting:
         for node in waiting.pop():
             if constants or node.op_type != "Constant":
-                found[node.op_type] += 1
+                counts[node.op_type] += 1
             for attr in node.attribute:
                 waiting += [g.node for g in attr.graphs]
                 if attr.HasField("g"):
                     waiting.append(attr.g.node)
-    return found
+    return counts
 
 
 def check(case: Case, **options: Any) -> Row:
@@ -74,46 +74,46 @@ def check(case: Case, **options: Any) -> Row:
     before = case.model.SerializeToString(deterministic=True)
     begun = time.perf_counter()
     try:
-        made = ow.optimize(case.model, **options)
+        optimized = ow.optimize(case.model, **options)
     except Exception as error:  # noqa: BLE001 - a crash is a row of the table
         count = operators(case.model).total()
         return Row(case.name, count, count, len(before), len(before), 0.0,
                    f"{type(error).__name__}: {str(error)[:200]}", 0)  # fmt: skip
     seconds = time.perf_counter() - begun
     runs = sum(run_plainly(case.model, feeds) is not None for feeds in case.feeds)
-    trouble = _trouble(case, made, before, options) if runs else "does not run unoptimized"
+    trouble = _trouble(case, optimized, before, options) if runs else "does not run unoptimized"
     return Row(
-        case.name, operators(case.model).total(), operators(made).total(), len(before),
-        made.ByteSize(), seconds, trouble, runs,
+        case.name, operators(case.model).total(), operators(optimized).total(), len(before),
+        optimized.ByteSize(), seconds, trouble, runs,
     )  # fmt: skip
 
 
 def _trouble(
-    case: Case, made: onnx.ModelProto, before: bytes, options: dict[str, Any]
+    case: Case, optimized: onnx.ModelProto, before: bytes, options: dict[str, Any]
 ) -> str | None:
     if case.model.SerializeToString(deterministic=True) != before:
         return "the model that was given is changed"
-    if list(made.graph.input) != list(case.model.graph.input):
+    if list(optimized.graph.input) != list(case.model.graph.input):
         return "other inputs"
-    if list(made.graph.output) != list(case.model.graph.output):
+    if list(optimized.graph.output) != list(case.model.graph.output):
         return "other outputs"
     # A branch that gives a constant gives an initializer of the graph around it afterwards.
-    if operators(made, constants=True).total() > operators(case.model, constants=True).total():
+    if operators(optimized, constants=True).total() > operators(case.model, constants=True).total():
         return "more nodes"
     # Names of rules and of values cost some bytes; weights do not.
-    if made.ByteSize() > 1.05 * len(before) + 4096:
-        return f"more bytes: {len(before)} to {made.ByteSize()}"
+    if optimized.ByteSize() > 1.05 * len(before) + 4096:
+        return f"more bytes: {len(before)} to {optimized.ByteSize()}"
     try:
-        onnx.checker.check_model(made)
+        onnx.checker.check_model(optimized)
     except onnx.checker.ValidationError as error:
         return f"not valid: {error}"
     exact = options.get("level") == "exact"
-    different = first_difference(case.model, made, exact=exact, feeds=case.feeds)
+    different = first_difference(case.model, optimized, exact=exact, feeds=case.feeds)
     if different is not None:
         return different
-    again = ow.optimize(made, **options)
-    if operators(again) != operators(made):
-        return f"the second time {operators(made) - operators(again)} go"
+    again = ow.optimize(optimized, **options)
+    if operators(again) != operators(optimized):
+        return f"the second time {operators(optimized) - operators(again)} go"
     return None
 
 
@@ -143,13 +143,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--level", default="rounding")
     parser.add_argument("--target", default="any")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     files = [
         file
-        for path in given.paths
+        for path in args.paths
         for file in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])
     ]
-    rows = [check(load(file), level=given.level, target=given.target) for file in files]
+    rows = [check(load(file), level=args.level, target=args.target) for file in files]
     print(table(rows))
     return int(any(r.trouble for r in rows))
 

@@ -47,25 +47,25 @@ def exported(built: networks.Made, way: str) -> onnx.ModelProto:
     Returns:
         The model; what the exporter does on its own to make it smaller is part of it.
     """
-    given = tuple(built.inputs.values())
+    args = tuple(built.inputs.values())
     dynamic = tuple(map(built.dynamic.get, built.inputs)) if built.dynamic else None
     # Tracing without gradients would take layers as one operator that ONNX does not have.
     with quiet(), torch.set_grad_enabled(way == "torchscript"):
         if way == "ours":
-            return ow.export(built.model, given, dynamic_shapes=dynamic).model_proto
+            return ow.export(built.model, args, dynamic_shapes=dynamic).model_proto
         if way == "dynamo":
             program = torch.onnx.export(
-                built.model, given, dynamic_shapes=dynamic, dynamo=True, verbose=False
+                built.model, args, dynamic_shapes=dynamic, dynamo=True, verbose=False
             )
-            made: onnx.ModelProto = program.model_proto
-            return made
+            proto: onnx.ModelProto = program.model_proto
+            return proto
         file = io.BytesIO()
         axes = {
-            name: {axis: str(getattr(d, "__name__", d)) for axis, d in found.items()}
-            for name, found in built.dynamic.items()
+            name: {axis: str(getattr(d, "__name__", d)) for axis, d in dims.items()}
+            for name, dims in built.dynamic.items()
         }
         torch.onnx.export(
-            built.model, given, file, input_names=list(built.inputs), dynamic_axes=axes,
+            built.model, args, file, input_names=list(built.inputs), dynamic_axes=axes,
             dynamo=False, opset_version=17,
         )  # fmt: skip
         return onnx.load_from_string(file.getvalue())
@@ -75,15 +75,15 @@ def feeds_of(built: networks.Made, model: onnx.ModelProto) -> list[dict[str, Any
     """Inputs of a model at two sizes: the example, and one whose dynamic axes are longer."""
     leaves = [t for t in pytree.tree_leaves(built.inputs) if isinstance(t, torch.Tensor)]
     held = {i.name for i in model.graph.initializer}
-    given = [i for i in model.graph.input if i.name not in held]
-    if len(given) != len(leaves):
-        raise ValueError(f"{len(given)} inputs for {len(leaves)} tensors")
-    first = {i.name: t.detach().numpy() for i, t in zip(given, leaves, strict=True)}
+    infos = [i for i in model.graph.input if i.name not in held]
+    if len(infos) != len(leaves):
+        raise ValueError(f"{len(infos)} inputs for {len(leaves)} tensors")
+    first = {i.name: t.detach().numpy() for i, t in zip(infos, leaves, strict=True)}
     if not built.dynamic or any(not isinstance(v, torch.Tensor) for v in built.inputs.values()):
         return [first]
     rng = np.random.default_rng(0)
     second = {}
-    for info, (name, tensor) in zip(given, built.inputs.items(), strict=True):
+    for info, (name, tensor) in zip(infos, built.inputs.items(), strict=True):
         array = tensor.detach().numpy()
         for n, (axis, _) in enumerate((built.dynamic.get(name) or {}).items()):
             more = array.shape[axis] + (1 if n == 0 else 4)

@@ -16,8 +16,8 @@ from tests.optimizer.corpus.networks import NETWORKS, Made, Network
 @module_with(lambda inner, names: {"inner": inner, "names": names})
 def Named(self, a: Any, b: Any = None, c: Any = None, d: Any = None, e: Any = None) -> Any:
     """A network whose inputs are given by their places."""
-    found = self.inner(**dict(zip(self.names, (a, b, c, d, e), strict=False)))
-    return found.to_tuple() if hasattr(found, "to_tuple") else found
+    outputs = self.inner(**dict(zip(self.names, (a, b, c, d, e), strict=False)))
+    return outputs.to_tuple() if hasattr(outputs, "to_tuple") else outputs
 
 
 def _maker(chosen: hub.Network) -> Callable[[], Made]:

@@ -15,8 +15,8 @@ from tests.optimizer.corpus.networks import Made, network, sequence, signal, wor
 @module_with(lambda inner: {"inner": inner})
 def First(self, x: torch.Tensor) -> torch.Tensor:
     """The first result of a module that has several."""
-    found: torch.Tensor = self.inner(x)[0]
-    return found
+    output: torch.Tensor = self.inner(x)[0]
+    return output
 
 
 @network("recurrent")
@@ -69,13 +69,13 @@ class Attending(nn.Module):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         seen, last = self.encoder(self.words(ids))
-        state, found = last[0], []
+        state, outputs = last[0], []
         for _ in range(3):
             weights = torch.softmax((seen @ self.query(state).unsqueeze(-1)).squeeze(-1), -1)
             context = torch.bmm(weights.unsqueeze(1), seen).squeeze(1)
             state = self.cell(torch.cat([context, state], -1), state)
-            found.append(self.out(state))
-        return torch.stack(found, 1)
+            outputs.append(self.out(state))
+        return torch.stack(outputs, 1)
 
 
 @network("recurrent")
@@ -86,8 +86,8 @@ def gru_attention() -> Made:
 @module_with(lambda: {"inner": nn.MultiheadAttention(16, 4, batch_first=True)})
 def SelfAttention(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """nn.MultiheadAttention with its weights as a result."""
-    found: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
-    return found
+    outputs: tuple[torch.Tensor, torch.Tensor] = self.inner(x, x, x, need_weights=True)
+    return outputs
 
 
 @network("transformer")

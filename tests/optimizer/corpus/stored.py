@@ -30,25 +30,25 @@ _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DO
 
 def stripped(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model without the numbers of its weights and without notes."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    del made.metadata_props[:]
-    made.ClearField("doc_string")
-    made.graph.ClearField("doc_string")
-    del made.graph.metadata_props[:]
-    for node in (*made.graph.node, *(n for f in made.functions for n in f.node)):
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.metadata_props[:]
+    copy.ClearField("doc_string")
+    copy.graph.ClearField("doc_string")
+    del copy.graph.metadata_props[:]
+    for node in (*copy.graph.node, *(n for f in copy.functions for n in f.node)):
         del node.metadata_props[:]
         node.ClearField("doc_string")
-    for value in (*made.graph.value_info, *made.graph.input, *made.graph.output):
+    for value in (*copy.graph.value_info, *copy.graph.input, *copy.graph.output):
         del value.metadata_props[:]
         value.ClearField("doc_string")
-    for tensor in made.graph.initializer:
+    for tensor in copy.graph.initializer:
         del tensor.metadata_props[:]
         tensor.ClearField("doc_string")
         if tensor.data_type in _FLOATS and math.prod(tensor.dims) > _FEW and _is_drawn(tensor):
             tensor.ClearField("raw_data")
             tensor.ClearField("float_data")
-    return made
+    return copy
 
 
 def _is_drawn(tensor: onnx.TensorProto) -> bool:
@@ -117,26 +117,26 @@ def stored(name: str) -> Case:
 def _feeds(arrays: dict[str, Any]) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(0)
     for n in range(1 + max(int(key.split("/")[0]) for key in arrays)):
-        found = {}
+        feeds = {}
         for key, array in arrays.items():
             size, name = key.split("/", 1)
             if int(size) != n or key.endswith("/drawn"):
                 continue
             kind = arrays.get(f"{key}/drawn")
-            found[name] = array if kind is None else rng.normal(size=array).astype(kind.dtype)
-        yield found
+            feeds[name] = array if kind is None else rng.normal(size=array).astype(kind.dtype)
+        yield feeds
 
 
 def main() -> None:
     """Write the file from a folder of the corpus."""
     parser = argparse.ArgumentParser(description="Write the stored share of the corpus.")
     parser.add_argument("folder", type=Path)
-    given = parser.parse_args()
-    files = sorted(given.folder.glob("*.onnx"))
+    args = parser.parse_args()
+    files = sorted(args.folder.glob("*.onnx"))
     # Every fourth network, so that each kind and each exporter is there.
     networks = sorted({f.name.split(".")[0] for f in files})[::4]
     chosen = [f.stem for f in files if f.name.split(".")[0] in networks]
-    write(given.folder, chosen)
+    write(args.folder, chosen)
     print(f"{len(chosen)} models, {FILE.stat().st_size} bytes")
 
 

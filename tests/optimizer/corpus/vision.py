@@ -154,7 +154,7 @@ class Yolo(nn.Module):
             p.append(self.pool(p[-1]))
         b = self.pooled(torch.cat(p, 1))
         a = self.neck(torch.cat([self.up(b), a], 1))
-        found = []
+        predictions = []
         for head, y, stride in zip(self.heads, (a, b), (2, 4), strict=True):
             y = head(y)
             n, _, h, w = y.shape
@@ -165,8 +165,8 @@ class Yolo(nn.Module):
             at = torch.stack((xs, ys), -1).view(-1, 2).transpose(0, 1).unsqueeze(0)
             low, high = at - sides[:, :2], at + sides[:, 2:]
             boxes = torch.cat(((low + high) / 2, high - low), 1) * stride
-            found.append(torch.cat((boxes, scores.sigmoid()), 1))
-        return torch.cat(found, 2)
+            predictions.append(torch.cat((boxes, scores.sigmoid()), 1))
+        return torch.cat(predictions, 2)
 
 
 @network("detection")
@@ -383,11 +383,11 @@ def poolformer() -> Made:
 )
 def Pyramid(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """A feature pyramid: sideways, from the top down, nearest up-sampling to a given size."""
-    found = []
+    features = []
     for stage in self.stages:
         x = stage(x)
-        found.append(x)
-    y = [side(f) for side, f in zip(self.sides, found, strict=True)]
+        features.append(x)
+    y = [side(f) for side, f in zip(self.sides, features, strict=True)]
     for n in (1, 0):
         y[n] = y[n] + F.interpolate(y[n + 1], size=y[n].shape[-2:], mode="nearest")
     return tuple(out(f) for out, f in zip(self.outs, y, strict=True))

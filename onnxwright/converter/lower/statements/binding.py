@@ -198,6 +198,6 @@ def name_value(low: Lowering, value: GraphValue, name: str) -> None:
     producer = ir_value.producer()
     if producer is None or ir_value in low.named or producer.op_type == "Constant":
         return
-    if ir_value in low.b.recorder.scope.made:
+    if ir_value in low.b.recorder.scope.values:
         low.named.add(ir_value)
         low.b.recorder.rename(ir_value, name)

@@ -299,7 +299,7 @@ def witness(
     seen = set()
     while current not in seen:
         seen.add(current)
-        if current in scope.made or any(current in s.made for s in around):
+        if current in scope.values or any(current in s.values for s in around):
             return low.b.wrap(current, recorder.type_of(current))
         nearer = recorder.same_dtype_as(current)
         if nearer is None:

@@ -17,17 +17,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the models of all dialects.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stored", type=int, metavar="N", help="and every Nth stored export")
-    given = parser.parse_args()
+    args = parser.parse_args()
     if importlib.util.find_spec("torch") is not None:
         from tests.optimizer.corpus.dialects import torchscript  # noqa: F401 - registers its own
-    given.folder.mkdir(parents=True, exist_ok=True)
+    args.folder.mkdir(parents=True, exist_ok=True)
     for name, dialect in MODELS.items():
-        onnx.save(dialect.make(), given.folder / f"{name}.onnx")
+        onnx.save(dialect.make(), args.folder / f"{name}.onnx")
     print(f"{len(MODELS)} models")
-    if given.stored:
-        some = names()[:: given.stored]
+    if args.stored:
+        some = names()[:: args.stored]
         for name in some:
-            stored(name).save(given.folder)
+            stored(name).save(args.folder)
         print(f"{len(some)} stored exports")
 
 

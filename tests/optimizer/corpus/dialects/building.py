@@ -58,24 +58,24 @@ def model(
         The model.
     """
     imports = f'"" : {opset}' + (f", {domains}" if domains else "")
-    made = parser.parse_model(f"<ir_version: {ir}, opset_import: [{imports}]> g {text}")
-    for name, given in weights.items():
-        made.graph.initializer.append(numpy_helper.from_array(_array(name, given), name))
-    return made
+    proto = parser.parse_model(f"<ir_version: {ir}, opset_import: [{imports}]> g {text}")
+    for name, weight in weights.items():
+        proto.graph.initializer.append(numpy_helper.from_array(_array(name, weight), name))
+    return proto
 
 
-def _array(name: str, given: Any) -> np.ndarray[Any, Any]:
-    if isinstance(given, np.ndarray):
-        return given
-    if not isinstance(given, tuple):
-        made = np.asarray(given)
-        return made.astype(np.float32) if made.dtype.kind == "f" else made
-    rng = np.random.default_rng(zlib.crc32(f"{name}{given}".encode()))
-    scale = 1 / np.sqrt(max(given[-1] if given else 1, 1))
-    drawn = rng.normal(size=given) * scale
+def _array(name: str, weight: Any) -> np.ndarray[Any, Any]:
+    if isinstance(weight, np.ndarray):
+        return weight
+    if not isinstance(weight, tuple):
+        array = np.asarray(weight)
+        return array.astype(np.float32) if array.dtype.kind == "f" else array
+    rng = np.random.default_rng(zlib.crc32(f"{name}{weight}".encode()))
+    scale = 1 / np.sqrt(max(weight[-1] if weight else 1, 1))
+    drawn = rng.normal(size=weight) * scale
     # Scales and variances are positive.
-    made = abs(drawn) + 0.5 if name.startswith(("scale", "var", "gamma")) else drawn
-    return np.asarray(made, np.float32)
+    array = abs(drawn) + 0.5 if name.startswith(("scale", "var", "gamma")) else drawn
+    return np.asarray(array, np.float32)
 
 
 __all__ = ["MODELS", "Dialect", "model", "register"]

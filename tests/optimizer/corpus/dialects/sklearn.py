@@ -12,7 +12,7 @@ ML = '"ai.onnx.ml" : 3'
 
 def logistic_regression() -> onnx.ModelProto:
     """LinearClassifier, Normalizer, a Cast of labels, ZipMap."""
-    made = model(
+    proto = model(
         """(float[N,3] X) => (int64[N] label, float[N,2] probabilities) {
         l, s = ai.onnx.ml.LinearClassifier<classlabels_ints = [0,1], multi_class = 1,
         coefficients = [0.5,-1.0,0.25,-0.5,1.0,-0.25], intercepts = [0.1,-0.1],
@@ -24,8 +24,8 @@ def logistic_regression() -> onnx.ModelProto:
     )  # fmt: skip
     number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
     kind = helper.make_sequence_type_proto(helper.make_map_type_proto(TensorProto.INT64, number))
-    made.graph.output.append(helper.make_value_info("zipped", kind))
-    return made
+    proto.graph.output.append(helper.make_value_info("zipped", kind))
+    return proto
 
 
 def scaler_and_imputer() -> onnx.ModelProto:
