@@ -363,7 +363,9 @@ def test_a_program_that_writes_gives_what_torch_gives(program: Program) -> None:
         if name.endswith(".new"):
             equal(value, module.state_dict()[name.removesuffix(".new")])
             stored = made.model.graph.initializers[name.removesuffix(".new")]
-            assert tuple(stored.shape) == tuple(value.shape), "the new value replaces the stored one"
+            assert tuple(stored.shape) == tuple(value.shape), (
+                "the new value replaces the stored one"
+            )
         else:
             equal(value, args[0])
 
