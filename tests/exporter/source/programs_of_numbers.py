@@ -118,6 +118,23 @@ def read_by_functions_of_torch(x):
 
 
 @program
+def places_beside_tensors(x):
+    """A place of run time and a tensor in one index: torch needs numbers of Python there."""
+    rows, low, last = torch.arange(len(x)), torch.tensor([0, 1]), x.shape[1] - 1
+    place, found, y = x[0].argmax(), x[0] * 0, x.clone()
+    for n in range(len(x)):
+        found = found + x[n, low].sum() + x[rows, n % 2].sum()
+        y[n, low] = x[rows[:1], n % 2] * 2
+        y[n, x[n] > 1] = n
+    y[rows, place] += 1
+    mask, cube = x > 0, torch.stack([x, y], -1)
+    return (
+        found, y, x[rows, last], x[[0, 0], last], x[rows, place], x[place % len(x), x[0] > 0],
+        cube[place % len(x), :, low % 1], cube[rows, last, :1], cube[mask, :1],
+    )  # fmt: skip
+
+
+@program
 def staircase_search(x):
     wanted, row, column = x[-1, 0], 0, x.shape[1] - 1
     while row < x.shape[0] and column >= 0:

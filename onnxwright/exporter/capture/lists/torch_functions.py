@@ -11,6 +11,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.index_parts import at_places
 from onnxwright.exporter.capture.lists.columns import Column, ItemForm, as_place
 from onnxwright.exporter.capture.lists.list_calls import no_set
 from onnxwright.exporter.capture.lists.rows import Rows
@@ -223,7 +224,7 @@ _JOINED: dict[Any, Callable[..., Any]] = {
 class ListFunctions(CallHandler):
     """Functions of torch that join the items of a list take one of run-time length."""
 
-    functions = _PARTS.keys()
+    functions = (*_PARTS, *_INDEXING)
     kinds = (List, torch.SymBool)
 
     def is_for_all(self) -> bool:
@@ -238,7 +239,7 @@ class ListFunctions(CallHandler):
             if found is not None:
                 return found
         if func in _INDEXING and len(args) > 1:
-            args = (args[0], _index(args[1]), *args[2:])
+            args = (*at_places(args[0], _index(args[1])), *args[2:])
         for name in ("tensors", "sequences", "data"):
             if not args and isinstance(kwargs.get(name), Rows):
                 args = (kwargs.pop(name),)
