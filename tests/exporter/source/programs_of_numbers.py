@@ -135,6 +135,19 @@ def places_beside_tensors(x):
 
 
 @program
+def equal_tensors_of_other_sizes(x):
+    """`torch.equal` of sizes that may differ: torch takes those of the example for all."""
+    found, signs = 0, torch.sign(x[:, 0])
+    if torch.equal(signs[-2:], torch.ones(2)):
+        found = found + 1
+    if len(x) >= 2 and torch.equal(signs[-2:], signs[:2]):
+        found = found + 2
+    if torch.equal(signs[signs > 0], -signs[signs < 0]):
+        found = found + 4
+    return x.sum(), found
+
+
+@program
 def staircase_search(x):
     wanted, row, column = x[-1, 0], 0, x.shape[1] - 1
     while row < x.shape[0] and column >= 0:
