@@ -56,7 +56,7 @@ def behind_tests_of_sizes(x: Any, n: int) -> Any:
         found += 4
     while len(x) > 0 and x[-1].sum() > 0:
         x = x[:-1]
-    return x, found
+    return x, x.sum() * 0 + found
 
 
 CASES: tuple[Case, ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -145,6 +146,36 @@ def equal_tensors_of_other_sizes(x):
     if torch.equal(signs[signs > 0], -signs[signs < 0]):
         found = found + 4
     return x.sum(), found
+
+
+@program
+def keys_that_python_knows(x):
+    """Whether a number or a tuple of run time is a key, and what the dict has for it."""
+    names, walls, found, total = {0: 0.5, 2: 2.5}, {(0, 1), (2, 2)}, 0, 0.0
+    places = x.argmax(1).tolist()
+    for n in range(len(places) - 1):
+        if (places[n], places[n + 1]) in walls:
+            found += 1
+        if places[n] in names.keys() and (places[n], 3) not in [(2, 3), (1, 1)]:
+            found += 10
+        total += names.get(places[n], 0.25)
+    return x.sum() + total, found
+
+
+@functools.lru_cache
+def _ramp(shape, scale=1):
+    rows, columns = shape
+    return torch.arange(rows * columns).reshape(rows, columns) * scale
+
+
+@program
+def cached_functions_of_run_time(x):
+    y = x + _ramp(tuple(x.shape)) * _ramp(x.shape, scale=2)
+    if x.sum() > 0:
+        y = y * _ramp((len(x), 1))
+    for n in range(x.shape[0]):
+        y = y + _ramp((n + 1, 2)).sum()
+    return y + _ramp((len(x), 1), scale=int((x > 0).sum()))
 
 
 @program

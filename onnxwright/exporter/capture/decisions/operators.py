@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
@@ -20,7 +21,7 @@ from onnxwright.exporter.capture.decisions.size_tests import supposing as test_s
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.lists.list_calls import contained
+from onnxwright.exporter.capture.lists.list_calls import contained, equal, numbers_of
 from onnxwright.exporter.capture.lists.list_writes import refuse_effects
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
@@ -246,6 +247,9 @@ def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) 
     return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
 
 
+_CONTAINERS: tuple[type, ...] = (tuple, list, List, dict, type({}.keys()), set, frozenset)
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, OneOf) or isinstance(container, OneOf):
@@ -257,13 +261,20 @@ def contains(value: Any, container: Any) -> Any:
     found = contained(value, container)
     if found is not None:
         return found
+    if (
+        isinstance(value, tuple)
+        and type(container) in _CONTAINERS
+        and numbers_of(value) is not None
+    ):
+        items = [one for one in container if isinstance(one, tuple) and len(one) == len(value)]
+        return any_(equal("Eq", value, one) for one in items)
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
             # Of sizes, each comparison knows that those before it do not hold.
             return or_(*(functools.partial(operator.eq, value, item) for item in container))
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)
-        if type(container) in (dict, set, frozenset) and is_number(value):
+        if type(container) in _CONTAINERS and is_number(value):
             return any_(value == item for item in container if isinstance(item, (int, float)))
     refuse_names(container, value)
     return value in container

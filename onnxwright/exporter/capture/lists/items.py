@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_name, refuse_names
+from onnxwright.exporter.capture.decisions.operators import any_
 from onnxwright.exporter.capture.decisions.truth import is_number
 from onnxwright.exporter.capture.lists.list_calls import no_set, part_of
 from onnxwright.exporter.capture.lists.rows import Rows
@@ -107,6 +108,9 @@ def has_attribute(function: Any, value: Any, name: Any) -> Any:
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
     if current() is not None:
+        if args and not kwargs and is_unknown(args[0]) and _items_of(value, args[0]):
+            test = any_(args[0] == key for key in value)
+            return choose(test, lambda: item(value, args[0]), lambda: [*args, None][1])
         refuse_key(value, args[0] if args else None)
         refuse_names(value, *args[:1])
         args = (*map(original, args[:1]), *args[1:])  # a parameter may be a key
