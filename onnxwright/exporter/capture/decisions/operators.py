@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.decisions.size_tests import supposing as test_s
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.lists.list_calls import contained, equal, numbers_of
+from onnxwright.exporter.capture.lists.list_calls import contained
 from onnxwright.exporter.capture.lists.list_writes import refuse_effects
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
@@ -29,7 +29,7 @@ from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import common
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
-from onnxwright.exporter.capture.values.numbers import is_of_run_time
+from onnxwright.exporter.capture.values.numbers import is_of_run_time, is_of_run_time_or_size
 from onnxwright.exporter.capture.values.one_of import OneOf, each
 
 # -- `any` and `all`: each item is evaluated, until one is known to settle the result --------------
@@ -261,13 +261,10 @@ def contains(value: Any, container: Any) -> Any:
     found = contained(value, container)
     if found is not None:
         return found
-    if (
-        isinstance(value, tuple)
-        and type(container) in _CONTAINERS
-        and numbers_of(value) is not None
-    ):
+    is_open_tuple = isinstance(value, tuple) and any(map(is_of_run_time_or_size, value))
+    if is_open_tuple and type(container) in _CONTAINERS:
         items = [one for one in container if isinstance(one, tuple) and len(one) == len(value)]
-        return any_(equal("Eq", value, one) for one in items)
+        return any_([all_([a == b for a, b in zip(value, one)]) for one in items])
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
             # Of sizes, each comparison knows that those before it do not hold.

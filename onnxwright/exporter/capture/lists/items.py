@@ -26,7 +26,7 @@ from onnxwright.exporter.capture.session.session import current, is_noting, note
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.join import common_dtype
 from onnxwright.exporter.capture.values.kinds import common
-from onnxwright.exporter.capture.values.numbers import bits, is_unknown
+from onnxwright.exporter.capture.values.numbers import bits, is_of_run_time_or_size, is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
 from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
@@ -133,12 +133,14 @@ def _items_of(value: Any, index: Any) -> list[Any] | None:
 
 def refuse_key(container: Any, key: Any) -> None:
     """Refuse a key of run time of a dict that grows by it, or has keys that it cannot be."""
-    if isinstance(container, dict) and is_number(key) and is_unknown(key):
+    parts = key if isinstance(key, tuple) else (key,)
+    if isinstance(container, dict) and any(map(is_of_run_time_or_size, parts)):
         with refused_here():
             raise CannotRewriteError(
                 "a dict whose keys are known at run time only",
                 advice="keep the values in a tensor that has a place for each key that there may "
-                "be: `counts = torch.zeros(size, dtype=torch.int64)`, then `counts[key] += 1`",
+                "be: `counts = torch.zeros(size, dtype=torch.int64)`, then `counts[key] += 1`; a "
+                "cache by sizes is a function with `functools.lru_cache`",
             )
 
 
