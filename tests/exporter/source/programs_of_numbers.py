@@ -128,10 +128,13 @@ def places_beside_tensors(x):
         y[n, low] = x[rows[:1], n % 2] * 2
         y[n, x[n] > 1] = n
     y[rows, place] += 1
+    first = y[:, 1].argmax().item()
+    y[[0, first]] = y[[first, 0]]
     mask, cube = x > 0, torch.stack([x, y], -1)
     return (
         found, y, x[rows, last], x[[0, 0], last], x[rows, place], x[place % len(x), x[0] > 0],
-        cube[place % len(x), :, low % 1], cube[rows, last, :1], cube[mask, :1],
+        y[[len(x) - 1, first], [0, 2]], cube[place % len(x), :, low % 1], cube[rows, last, :1],
+        cube[mask, :1],
     )  # fmt: skip
 
 
