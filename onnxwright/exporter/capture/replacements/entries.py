@@ -401,7 +401,6 @@ _DECIDING: tuple[Substitute, ...] = (
             upstream="`infer_size_dv` guards on `newsize != 0`",
         )
         for target, own in (
-            ("torch.Tensor.view", torch.Tensor.view),
             ("torch.Tensor.reshape", torch.Tensor.reshape),
             ("torch.reshape", torch.reshape),
         )

@@ -23,13 +23,13 @@ def is_dynamic(*values: Any) -> bool:
 
 
 def with_size_computed(own: Callable[..., Any]) -> Callable[..., Any]:
-    """`x.view(h, w, -1)` where `h` or `w` is known at run time: torch asks whether it is 0.
+    """`x.reshape(h, w, -1)` where `h` or `w` is known at run time: torch asks whether it is 0.
 
     Args:
-        own: the method of tensors.
+        own: the function, or the method of tensors.
     """
 
-    def view(self: Any, *shape: Any, **kwargs: Any) -> Any:
+    def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         is_open = any(isinstance(n, torch.SymInt) and free_unbacked_symbols(n) for n in sizes)
         if kwargs or not is_open or [n for n in sizes if isinstance(n, int)].count(-1) != 1:
@@ -38,7 +38,7 @@ def with_size_computed(own: Callable[..., Any]) -> Callable[..., Any]:
         size = self.numel() // math.prod(others)
         return own(self, [size if isinstance(n, int) and n == -1 else n for n in sizes])
 
-    return view
+    return reshape
 
 
 def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
