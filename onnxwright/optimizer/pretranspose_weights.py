@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,18 @@ import onnx_ir as ir
 from onnxwright.optimizer.weight_sources import Derived, combined, set_source
 
 
-def pretranspose_weights(model: ir.Model) -> None:
+def pretranspose_weights(model: ir.Model, states: Collection[str] = ()) -> None:
     """Let initializers take the place of their transposes, where nothing reads them otherwise.
 
     The new tensors are views: no number is copied, and none is written twice.
 
     Args:
         model: the model; it is changed.
+        states: names of initializers whose new values are outputs: the caller writes them back, in
+            the order of axes that they have.
     """
-    for value in list(model.graph.initializers.values()):
-        perm = _only_perm(value)
+    for name, value in list(model.graph.initializers.items()):
+        perm = None if name in states else _only_perm(value)
         if perm is None:
             continue
         set_source(value, combined([value], partial(_permuted, perm)))

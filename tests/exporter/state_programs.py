@@ -831,6 +831,20 @@ def cached_function_of_sizes() -> Made:
     return Module(lambda x: x + table(x.shape[0])), lambda: (table.cache_info(), list(calls))
 
 
+@program("reported")
+def result_of_a_cached_function() -> Made:
+    @functools.lru_cache
+    def table(n: int) -> Any:
+        return torch.arange(n).float()
+
+    def f(x: Any) -> Any:
+        scale = table(3)
+        scale += 1
+        return x * table(3)
+
+    return Module(f), table.cache_info
+
+
 @program("OW886")
 def object_chosen_by_a_value() -> Made:
     one, other = [0.0], [0.0]

@@ -212,6 +212,7 @@ def test_an_error_of_the_model_is_told_from_one_of_torch() -> None:
     assert "four columns, please" in text
     assert 'raise ValueError("four columns, please")' in text
     assert "does the model run on these inputs?" in text
+    assert "take numbers by `x.item()`" in _text(lambda x: x * float(x.numpy().max()))
 
 
 def test_shapes_that_do_not_fit_the_model_are_said() -> None:

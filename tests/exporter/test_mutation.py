@@ -326,6 +326,14 @@ def Cache(self, key, position):
     return self.keys.sum(0), self.keys.index_select(0, position)
 
 
+@PROGRAMS(lambda: (randn(1, 2, 4), torch.tensor(5)))
+@module_with(lambda: {"keys": nn.Buffer(torch.randn(1, 2, 8, 4))})
+def RingBuffer(self, key, position):
+    """Nothing reads the buffer but a write along an inner axis, for which its axes are permuted."""
+    self.keys[:, :, position % 8] = key
+    return self.keys.sum(2)
+
+
 PROGRAMS.add("batch_norm_in_training", lambda: nn.BatchNorm2d(3).train(), randn(4, 3, 2, 2))
 PROGRAMS.add(
     "network_in_training",
@@ -354,6 +362,10 @@ def test_a_program_that_writes_gives_what_torch_gives(program: Program) -> None:
     for name, value in changed.items():
         if name.endswith(".new"):
             equal(value, module.state_dict()[name.removesuffix(".new")])
+            stored = made.model.graph.initializers[name.removesuffix(".new")]
+            assert tuple(stored.shape) == tuple(value.shape), (
+                "the new value replaces the stored one"
+            )
         else:
             equal(value, args[0])
 

@@ -451,6 +451,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.nn.functional.gaussian_nll_loss": (
         lambda x: functional.gaussian_nll_loss(x, x + 1, x.abs()), ROWS,
     ),
+    "torch.Tensor.reshape": (lambda x: x.T.reshape((x[0] > -9).sum().item(), -1), ROWS),
+    "torch.reshape": (lambda x: torch.reshape(x.T, ((x[0] > -9).sum().item(), -1)), ROWS),
     "torch.Tensor.__getitem__": (lambda x: x[(x.sum() > 0).long()], ROWS),
     "torch.Tensor.__setitem__": (first_kept, ROWS),
 }  # fmt: skip

@@ -45,7 +45,22 @@ def of_differences(x: Any, n: int) -> Any:
     return total if before is not None else total - 1
 
 
+def behind_tests_of_sizes(x: Any, n: int) -> Any:
+    """What Python does not come to where there are too few rows fails in the model, too."""
+    found = 0
+    if x.numel() and x.max() > 0:
+        found += 1
+    if n == 0 or x.min() > 0:
+        found += 2
+    if n >= 3 and x[2].sum() > 0:
+        found += 4
+    while len(x) > 0 and x[-1].sum() > 0:
+        x = x[:-1]
+    return x, x.sum() * 0 + found
+
+
 CASES: tuple[Case, ...] = (
+    (behind_tests_of_sizes, 0),
     (from_the_end, 0),
     (of_differences, 0),
     (lambda x, n: x[n - 1] if n else torch.ones(3), 0),

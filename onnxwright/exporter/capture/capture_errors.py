@@ -110,6 +110,13 @@ _FORMS = (
             "its place, without `torch.jit.script` or `torch.jit.load`"
         ),
     ),
+    (
+        (".numpy() is not supported for tensor subclasses",),
+        (
+            "an array of numpy has values, and a tensor of a program that is captured has none: "
+            "compute with functions of PyTorch, and take numbers by `x.item()` or `x.tolist()`"
+        ),
+    ),
 )
 
 

@@ -224,7 +224,7 @@ class _Builder:
         changed = {o.target for o in outputs if o.kind is OutputKind.BUFFER_MUTATION}
         self._keep_values(model, [e for e in entries if e.target in changed])
         if not (self.every or self.settings.keep_weights):
-            pretranspose_weights(model)
+            pretranspose_weights(model, {self.weights.get(name, name) for name in changed})
         if self.settings.functions == "aten":
             outline_operators(model, self.sources, self.weights.values())
         elif self.settings.modules_as_functions:

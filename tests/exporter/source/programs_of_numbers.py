@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -115,6 +116,77 @@ def read_by_functions_of_torch(x):
     while torch.is_nonzero(x.abs().max() > 1):
         x, n = x * 0.5, n + 1
     return x, n
+
+
+@program
+def places_beside_tensors(x):
+    """A place of run time and a tensor in one index: torch needs numbers of Python there."""
+    rows, low, last = torch.arange(len(x)), torch.tensor([0, 1]), x.shape[1] - 1
+    place, found, y = x[0].argmax(), x[0] * 0, x.clone()
+    for n in range(len(x)):
+        found = found + x[n, low].sum() + x[rows, n % 2].sum()
+        y[n, low] = x[rows[:1], n % 2] * 2
+        y[n, x[n] > 1] = n
+    y[rows, place] += 1
+    first = y[:, 1].argmax().item()
+    y[[0, first]] = y[[first, 0]]
+    mask, cube = x > 0, torch.stack([x, y], -1)
+    return (
+        found, y, x[rows, last], x[[0, 0], last], x[rows, place], x[place % len(x), x[0] > 0],
+        y[[len(x) - 1, first], [0, 2]], cube[place % len(x), :, low % 1], cube[rows, last, :1],
+        cube[mask, :1],
+    )  # fmt: skip
+
+
+@program
+def equal_tensors_of_other_sizes(x):
+    """`torch.equal` of sizes that may differ: torch takes those of the example for all."""
+    found, signs = 0, torch.sign(x[:, 0])
+    if torch.equal(signs[-2:], torch.ones(2)):
+        found = found + 1
+    if len(x) >= 2 and torch.equal(signs[-2:], signs[:2]):
+        found = found + 2
+    if torch.equal(signs[signs > 0], -signs[signs < 0]):
+        found = found + 4
+    return x.sum(), found
+
+
+@program
+def keys_that_python_knows(x):
+    """Whether a number or a tuple of run time is a key, and what the dict has for it."""
+    names, walls, found, total = {0: 0.5, 2: 2.5}, {(0, 1), (2, 2)}, 0, 0.0
+    places = x.argmax(1).tolist()
+    for n in range(len(places) - 1):
+        if (places[n], places[n + 1]) in walls:
+            found += 1
+        if places[n] in names.keys() and (places[n], 3) not in [(2, 3), (1, 1)]:
+            found += 10
+        total += names.get(places[n], 0.25)
+    return x.sum() + total, found
+
+
+@functools.lru_cache
+def _ramp(shape, scale=1):
+    rows, columns = shape
+    return torch.arange(rows * columns).reshape(rows, columns) * scale
+
+
+@program
+def cached_functions_of_run_time(x):
+    y = x + _ramp(tuple(x.shape)) * _ramp(x.shape, scale=2)
+    if x.sum() > 0:
+        y = y * _ramp((len(x), 1))
+    for n in range(x.shape[0]):
+        y = y + _ramp((n + 1, 2)).sum()
+    return y + _ramp((len(x), 1), scale=int((x > 0).sum()))
+
+
+@program
+def views_of_run_time_sizes(x):
+    """The size for -1 beside sizes that are known at run time: torch asks whether these are 0."""
+    one, two = 1 + int(x[0].argmax()) % 2, 2 * int((x[0] > 0).any()) + 2
+    y = x.view(len(x), one, -1) + torch.reshape(x, (len(x), -1, two)).sum()
+    return y.reshape(-1), x.T.reshape(two, -1).sum(1)[:2]
 
 
 @program

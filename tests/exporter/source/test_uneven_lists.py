@@ -56,6 +56,26 @@ def by_values(x: Any) -> Any:
     return torch.cat(rows), len(rows), len(some)
 
 
+def by_decisions(x: Any) -> Any:
+    """No loop of the model: decisions add items, the first of which have one size."""
+    rows, parts = [], []
+    if x.sum() > 0:
+        rows.append(x[:1])
+    if x.mean() < 0.5:
+        rows.append(x[:2] * 2)
+    rows.append(x[1:])
+    for place in range(3):
+        mask = x[:, place] > 0
+        if not mask.any():
+            continue
+        chosen = x[mask]
+        for n in range(chosen.shape[0]):
+            chosen[n] = chosen[n] * place
+        parts.append({"rows": chosen, "count": len(chosen)})
+    sums = torch.cat([part["rows"] * part["count"] for part in parts]) if parts else x
+    return torch.cat(rows), sums, len(parts)
+
+
 def other_axis(x: Any) -> Any:
     x, found = x.t()[None], []
     for start in range(0, x.shape[2], 4):
@@ -112,8 +132,8 @@ def inserted(x: Any) -> Any:
 
 
 PROGRAMS = [
-    chunks, uses, by_values, other_axis, split, nested, after_a_known_size, beside_known_sizes,
-    two_known_sizes, inserted,
+    chunks, uses, by_values, by_decisions, other_axis, split, nested, after_a_known_size,
+    beside_known_sizes, two_known_sizes, inserted,
 ]  # fmt: skip
 
 

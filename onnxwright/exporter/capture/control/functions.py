@@ -15,6 +15,7 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control import convert, iterators
+from onnxwright.exporter.capture.control.cached_functions import call_cached
 from onnxwright.exporter.capture.control.convertible import (
     CALLING,
     CHANGING,
@@ -286,7 +287,7 @@ def _of_object(store: Store, f: Any) -> Any:
         inner = bound(f.func)
         return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
     if isinstance(f, functools._lru_cache_wrapper):
-        return functools.partial(_cached, store, f)
+        return functools.partial(call_cached, store, f, bound(f.__wrapped__))
     if isinstance(f, _METHOD_TYPES):
         replaced = REPLACED.get(f)
         if replaced is not None:
@@ -315,16 +316,6 @@ def _unbound(store: Store, f: Any, owner: Any, /, *args: Any, **kwargs: Any) -> 
     if has_items(owner):
         store.note(Items(owner))
     return f(owner, *args, **kwargs)
-
-
-def _cached(store: Store, f: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """A cached function, whose cache keeps nothing of a capture."""
-    try:
-        key = (id(f), args, tuple(kwargs.items()), tuple(map(type, args)))
-        hash(key)
-    except TypeError:  # an argument that has no hash: the function says so
-        return f(*args, **kwargs)
-    return store.cached(key, lambda: bound(f.__wrapped__)(*args, **kwargs))
 
 
 # -- opaque functions ------------------------------------------------------------------------------

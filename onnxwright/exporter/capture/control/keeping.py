@@ -97,6 +97,9 @@ class Reading:
     line: tuple[str, int]
 
 
+_IN_CACHE = ("what the function gave", "what was written to it")
+
+
 @contextmanager
 def held_state_kept(
     module: torch.nn.Module,
@@ -145,9 +148,11 @@ def held_state_kept(
         written = [w for w in written if not _is_computed(w, store.computed)]
         unseen = snapshot.restore()
         names = snapshot.names
+        cached = store.changed_in_cache()
         store.forget()
         for name, before, after in taken:
             changes.append(Change(name, before, after if after != before else "its next items"))
+        changes += [Change("a tensor of a cached function", *_IN_CACHE, line) for line in cached]
         _add_changes(changes, written, codes, names, read)
         _add_changes(changes, unseen, None, names)
         for setting, old_value, new_value in settings.restore():

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.control.cached_functions import Cached
 from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
@@ -156,7 +157,7 @@ class Store:
         self._settled: list[Write] | None = None
         self.functions: dict[CodeType, FunctionType] = {}
         self.read_names: set[str] = set()
-        self.memo: dict[Any, Any] = {}
+        self.memo: dict[Any, Cached] = {}
         self.copies: dict[int, tuple[Any, Any, str]] = {}
         self.made: dict[int, Any] = {}
         self.computed: dict[tuple[int, str], Any] = {}
@@ -213,18 +214,28 @@ class Store:
         if place.key not in self._logs[0]:
             self._logs[0][place.key] = Entry(place, place.read(), model_line())
 
-    def cached(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What a cached function gives: it makes it once; what it makes is complete then."""
+    def cached(self, key: Any, make: Callable[[], Any], of_run_time: Any = None) -> Any:
+        """What a cached function gives: it makes it once; what it makes is complete then.
+
+        Args:
+            key: the function and its arguments.
+            make: calls it.
+            of_run_time: the arguments, if some are known at run time: it is made for this side.
+        """
+        log = self._logs[-1]
+        if of_run_time is not None:
+            key = (*key, id(log))
         if key not in self.memo:
-            log = self._logs[-1]
             before = set(log)
-            value = self.memo[key] = make()
+            value = make()
             new = [e.place for k, e in log.items() if k not in before]
             found = reached((value,), (), [p.owner for p in new if not self.was_there(p.owner)])
             for place in new:
                 if id(place.owner) in found:
                     del log[place.key]
-        return self.memo[key]
+            version = getattr(value, "_version", None)
+            self.memo[key] = Cached(value, version, model_line(), (log, of_run_time))
+        return self.memo[key].value
 
     def write(self, place: Place, value: Any) -> None:
         """Let a place hold a value, which is what `Place.read` gives of it."""
@@ -314,6 +325,11 @@ class Store:
         old = old | reached(roots, self.functions.values(), asked)
         return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
 
+    def changed_in_cache(self) -> list[tuple[str, int]]:
+        """Where functions are called whose results are changed in place: the cache has them."""
+        cached = self.memo.values()
+        return [one.line for one in cached if one.version != getattr(one.value, "_version", None)]
+
     def taken_back(
         self,
         log: _Log,
@@ -338,7 +354,7 @@ class Store:
         _put_back(log)
         owners = [w.place.owner for w in found if not _is_old(w.place)]
         # What a cached function gave is there in the next call, too.
-        there = (*roots, *self.memo.values())
+        there = (*roots, *(one.value for one in self.memo.values()))
         old = old | reached(there, ran, [one for one in owners if id(one) not in old])
         kept: list[Write] = []
         for write in found:

@@ -24,7 +24,7 @@ from onnxwright.exporter.capture.decisions.size_sides import SizeSides
 from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
 from onnxwright.exporter.capture.decisions.truth import as_truth
 from onnxwright.exporter.capture.graphs.aliases import Join, kept_equal, new_writes, settle
-from onnxwright.exporter.capture.graphs.emitting import emit, merged_sizes
+from onnxwright.exporter.capture.graphs.emitting import emit, known_symbols, merged_sizes
 from onnxwright.exporter.capture.graphs.regions import (
     SYMBOLS,
     Part,
@@ -34,9 +34,13 @@ from onnxwright.exporter.capture.graphs.regions import (
     tracer,
 )
 from onnxwright.exporter.capture.graphs.writes import base_of, memory_of
-from onnxwright.exporter.capture.lists.list_forms import raise_growth, rows_kept, widened
+from onnxwright.exporter.capture.lists.list_forms import (
+    form_of_item,
+    raise_growth,
+    rows_kept,
+    widened,
+)
 from onnxwright.exporter.capture.lists.list_writes import written
-from onnxwright.exporter.capture.lists.rows import like_of
 from onnxwright.exporter.capture.model_lines import model_line, returning_frame
 from onnxwright.exporter.capture.session.errors import (
     DisagreementError,
@@ -100,7 +104,7 @@ def _has_rows(items: list[Any], added: Any) -> bool:
     session = current()
     if not isinstance(items, List) or session is None:
         return False
-    written(items, widened(items, like_of(added)))
+    written(items, widened(items, form_of_item(added, known_symbols())))
     return True
 
 

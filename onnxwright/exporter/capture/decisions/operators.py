@@ -7,16 +7,17 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import sympy  # type: ignore[import-untyped]
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
+from onnxwright.exporter.capture.decisions.size_tests import supposing as test_supposed
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
@@ -28,7 +29,7 @@ from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import common
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
-from onnxwright.exporter.capture.values.numbers import is_of_run_time
+from onnxwright.exporter.capture.values.numbers import is_of_run_time, is_of_run_time_or_size
 from onnxwright.exporter.capture.values.one_of import OneOf, each
 
 # -- `any` and `all`: each item is evaluated, until one is known to settle the result --------------
@@ -148,8 +149,9 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
         value = part()
         if n == len(parts) - 1:
             return value
-        if isinstance(value, torch.SymBool) and is_open(value):
-            return _logic_of_sizes(value, parts[n + 1 :], stop)
+        test = as_test(value)
+        if isinstance(test, torch.SymBool) and has_sides(test):
+            return _logic_of_sizes(value, test, parts[n + 1 :], stop)
         answer = decided(value)
         if answer is None:
             return _logic_of_tensors(value, parts[n + 1 :], stop)
@@ -158,17 +160,17 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
     return value
 
 
-def _logic_of_sizes(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
-    """The same where the first part is a condition on sizes."""
-    session = current()
-    assert session is not None
-    with session.sizes.supposing(sympy.Not(value.node.expr) if stop else value.node.expr):
-        found = _logic(rest, stop)
-    if isinstance(found, (bool, torch.SymBool)):
+def _logic_of_sizes(value: Any, test: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The same where the first part is decided by sizes."""
+    with test_supposed(torch.sym_not(test) if stop else test):
+        found = _plain(lambda: _logic(rest, stop), of_sizes=True)
+    if isinstance(found, (bool, torch.SymBool)) and value is test:
         return operator.or_(value, found) if stop else operator.and_(value, found)
-    if stop:
-        return choose(value, lambda: value, lambda: found)
-    return choose(value, lambda: found, lambda: value)
+
+    def others() -> Any:
+        return _logic(rest, stop) if found is None else found
+
+    return choose(test, *((lambda: value, others) if stop else (others, lambda: value)))
 
 
 def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
@@ -193,8 +195,13 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
     return defined(choose(value, others, lambda: value), operation, value, None)
 
 
-def _plain(part: Callable[[], Any]) -> Any:
-    """A truth value that is computed without reading at a place or deciding; None for others."""
+def _plain(part: Callable[[], Any], *, of_sizes: bool = False) -> Any:
+    """A truth value that is computed without reading at a place or deciding; None for others.
+
+    Args:
+        part: computes it.
+        of_sizes: whether sizes of inputs decide if it is asked for: they may be 0 elsewhere.
+    """
     with Region() as region, side_of(part) as side:
         found = part()
         node = region.mark.next
@@ -202,7 +209,7 @@ def _plain(part: Callable[[], Any]) -> Any:
         while node.op != "root":
             text = str(node.target)
             if node.op == "call_function":
-                words = _PLACES + (_OF_ELEMENTS if _may_be_empty(node) else ())
+                words = _PLACES + (_OF_ELEMENTS if _may_be_empty(node, of_sizes) else ())
                 safe = safe and not any(word in text for word in words)
             node = node.next
         if safe:
@@ -220,10 +227,11 @@ _PLACES = (
 _OF_ELEMENTS = ("max", "min")
 
 
-def _may_be_empty(node: Any) -> bool:
+def _may_be_empty(node: Any, of_sizes: bool) -> bool:
     """Whether an operator reads a tensor whose sizes are known at run time only."""
     values = [n.meta.get("val") for n in node.all_input_nodes]
-    return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
+    symbols = free_symbols if of_sizes else free_unbacked_symbols
+    return any(isinstance(v, torch.Tensor) and symbols(v) for v in values)
 
 
 def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
@@ -239,6 +247,9 @@ def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) 
     return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
 
 
+_CONTAINERS: tuple[type, ...] = (tuple, list, List, dict, type({}.keys()), set, frozenset)
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, OneOf) or isinstance(container, OneOf):
@@ -250,13 +261,17 @@ def contains(value: Any, container: Any) -> Any:
     found = contained(value, container)
     if found is not None:
         return found
+    is_open_tuple = isinstance(value, tuple) and any(map(is_of_run_time_or_size, value))
+    if is_open_tuple and type(container) in _CONTAINERS:
+        items = [one for one in container if isinstance(one, tuple) and len(one) == len(value)]
+        return any_([all_([a == b for a, b in zip(value, one)]) for one in items])
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
         if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
             # Of sizes, each comparison knows that those before it do not hold.
             return or_(*(functools.partial(operator.eq, value, item) for item in container))
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)
-        if type(container) in (dict, set, frozenset) and is_number(value):
+        if type(container) in _CONTAINERS and is_number(value):
             return any_(value == item for item in container if isinstance(item, (int, float)))
     refuse_names(container, value)
     return value in container

@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.index_parts import axes_of
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.torch_internals import (
     FloorDiv,
@@ -134,18 +135,10 @@ class Arguments(CallHandler):
         return number if found is None else torch.SymInt(found)
 
     def _index(self, tensor: Any, index: Any) -> Any:
-        parts = index if isinstance(index, tuple) else (index,)
-        rest = next((n for n, p in enumerate(parts) if p is Ellipsis), len(parts))
-        before = [p for p in parts[:rest] if p is not None]
-        after = [p for p in parts[rest + 1 :] if p is not None]
-        axes = iter([*range(len(before)), *range(tensor.dim() - len(after), tensor.dim())])
-        made = []
-        for part in parts:
-            if part is not None and part is not Ellipsis:
-                axis = next(axes)
-                if isinstance(part, slice):
-                    part = self._slice(tensor, axis, part)
-            made.append(part)
+        made = [
+            part if axis is None or not isinstance(part, slice) else self._slice(tensor, axis, part)
+            for axis, part in axes_of(tensor, index if isinstance(index, tuple) else (index,))
+        ]
         return tuple(made) if isinstance(index, tuple) else made[0]
 
     def _slice(self, tensor: Any, axis: int, part: slice) -> slice:

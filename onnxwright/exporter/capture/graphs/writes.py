@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from onnxwright.exporter.places import target_name
@@ -215,7 +216,8 @@ def is_same(view: fx.Node, parent: fx.Node) -> bool:
         return False
     pairs = [*zip(one.shape, two.shape), *zip(one.stride(), two.stride())]
     pairs.append((one.storage_offset(), two.storage_offset()))
-    return all(statically_known_true(a == b) for a, b in pairs)
+    with disable_proxy_modes_tracing():  # the sizes may be those of a part, which no trace knows
+        return all(statically_known_true(a == b) for a, b in pairs)
 
 
 def parents_of(graph: fx.Graph) -> dict[fx.Node, fx.Node]:

@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_name, refuse_names
+from onnxwright.exporter.capture.decisions.operators import any_
 from onnxwright.exporter.capture.decisions.truth import is_number
 from onnxwright.exporter.capture.lists.list_calls import no_set, part_of
 from onnxwright.exporter.capture.lists.rows import Rows
@@ -25,7 +26,7 @@ from onnxwright.exporter.capture.session.session import current, is_noting, note
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.join import common_dtype
 from onnxwright.exporter.capture.values.kinds import common
-from onnxwright.exporter.capture.values.numbers import bits, is_unknown
+from onnxwright.exporter.capture.values.numbers import bits, is_of_run_time_or_size, is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
 from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
@@ -113,6 +114,9 @@ def _is_number(value: Any) -> bool:
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
     if current() is not None:
+        if args and not kwargs and is_unknown(args[0]) and _items_of(value, args[0]):
+            test = any_(args[0] == key for key in value)
+            return choose(test, lambda: item(value, args[0]), lambda: [*args, None][1])
         refuse_key(value, args[0] if args else None)
         refuse_names(value, *args[:1])
         args = (*map(original, args[:1]), *args[1:])  # a parameter may be a key
@@ -135,12 +139,14 @@ def _items_of(value: Any, index: Any) -> list[Any] | None:
 
 def refuse_key(container: Any, key: Any) -> None:
     """Refuse a key of run time of a dict that grows by it, or has keys that it cannot be."""
-    if isinstance(container, dict) and is_number(key) and is_unknown(key):
+    parts = key if isinstance(key, tuple) else (key,)
+    if isinstance(container, dict) and any(map(is_of_run_time_or_size, parts)):
         with refused_here():
             raise CannotRewriteError(
                 "a dict whose keys are known at run time only",
                 advice="keep the values in a tensor that has a place for each key that there may "
-                "be: `counts = torch.zeros(size, dtype=torch.int64)`, then `counts[key] += 1`",
+                "be: `counts = torch.zeros(size, dtype=torch.int64)`, then `counts[key] += 1`; a "
+                "cache by sizes is a function with `functools.lru_cache`",
             )
 
 

@@ -31,11 +31,11 @@ def widened(items: Any, like: Rows) -> Rows:
 
 
 def form_of_item(item: Any, known: set[Any]) -> Rows:
-    """An empty list that takes an item of each iteration of a loop.
+    """An empty list that takes an item of each iteration of a loop, or of a side of a decision.
 
     Args:
-        item: the item of one iteration.
-        known: the sizes known at run time that exist outside of it.
+        item: the item, or a list of such items.
+        known: the sizes known at run time that exist outside of the iteration or side.
 
     Returns:
         The list: of ragged columns where items have one axis of another size in each.
@@ -43,6 +43,8 @@ def form_of_item(item: Any, known: set[Any]) -> Rows:
     Raises:
         LoopChangeError: there are more such axes, or the item is not of tensors.
     """
+    if isinstance(item, Rows):
+        return item.like() if is_ragged(item) else form_of_item(item.sample(), known)
     like = like_of(item)
     return Rows([_for_all_iterations(column, known) for column in like.columns], like.form)
 
@@ -78,10 +80,15 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if not all(isinstance(v, list) for v in (owner, one, two)):
         return
     grown = [x for x in (one, two) if isinstance(x, Rows)]
-    if len(grown) == 2 or (not grown and len(one) == len(two)):
+    if len(grown) == 2 and is_ragged(grown[0]) == is_ragged(grown[1]):
+        return
+    if not grown and len(one) == len(two):
         return
     error = DisagreementError(name, words(one), words(two))
-    error.grows = owner, grown[0].sample() if grown else item_of(*sorted((one, two), key=len))
+    error.grows = (
+        owner,
+        (max(grown, key=is_ragged) if grown else item_of(*sorted((one, two), key=len))),
+    )
     raise error
 
 

@@ -172,8 +172,17 @@ class Rows(List):
 
     def with_item(self, item: Any, first: bool = False) -> Rows:
         """The list with another item at its end, or as the first."""
-        leaves = self.leaves(item)
-        return self._paired(lambda column, leaf: column.with_row(leaf, first), leaves)
+        rows = self._uneven_for(item)
+        return rows._paired(lambda column, leaf: column.with_row(leaf, first), rows.leaves(item))
+
+    def _uneven_for(self, item: Any) -> Rows:
+        """The same items, as those of different sizes where another item differs in one axis."""
+
+        def uneven(column: Column, leaf: Any) -> Column:
+            axes = column.differing_axes(as_row(leaf, column.values.dtype))
+            return column.as_ragged(axes[0]) if len(axes) == 1 else column
+
+        return self._paired(uneven, self.form.leaves(item))
 
     def with_items(self, items: Any) -> Rows:
         """The list, and items after its own."""

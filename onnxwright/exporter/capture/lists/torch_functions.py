@@ -11,8 +11,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.index_parts import at_places
 from onnxwright.exporter.capture.lists.columns import Column, ItemForm, as_place
-from onnxwright.exporter.capture.lists.list_calls import no_set
+from onnxwright.exporter.capture.lists.list_calls import no_set, stacked
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
@@ -20,6 +21,8 @@ from onnxwright.exporter.capture.replacements.integer_arguments import is_dynami
 from onnxwright.exporter.capture.session.session import Session, current
 from onnxwright.exporter.capture.values.numbers import (
     as_new_tensor,
+    is_number,
+    is_of_run_time_or_size,
     is_unknown,
     stands_for_number,
 )
@@ -33,7 +36,8 @@ def _index(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(map(_index, index))
     if not isinstance(index, Rows):
-        return index
+        has_numbers = isinstance(index, list) and all(map(is_number, index))
+        return stacked(index) if has_numbers and any(map(is_of_run_time_or_size, index)) else index
     numbers = index.numbers()
     if numbers is None:
         raise index.misuse("[...]")
@@ -223,7 +227,7 @@ _JOINED: dict[Any, Callable[..., Any]] = {
 class ListFunctions(CallHandler):
     """Functions of torch that join the items of a list take one of run-time length."""
 
-    functions = _PARTS.keys()
+    functions = (*_PARTS, *_INDEXING)
     kinds = (List, torch.SymBool)
 
     def is_for_all(self) -> bool:
@@ -238,7 +242,7 @@ class ListFunctions(CallHandler):
             if found is not None:
                 return found
         if func in _INDEXING and len(args) > 1:
-            args = (args[0], _index(args[1]), *args[2:])
+            args = (*at_places(args[0], _index(args[1])), *args[2:])
         for name in ("tensors", "sequences", "data"):
             if not args and isinstance(kwargs.get(name), Rows):
                 args = (kwargs.pop(name),)

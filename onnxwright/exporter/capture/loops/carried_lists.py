@@ -219,7 +219,7 @@ class CarriedLists:
 def _form_of_growing(old: Any, new: Any, known: set[Any]) -> Rows | None:
     """The form of a list of Python that an iteration gives another length; None for others."""
     if isinstance(new, Rows):
-        return new.like() if is_ragged(new) else form_of_item(new.sample(), known)
+        return form_of_item(new, known)
     return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
 
 

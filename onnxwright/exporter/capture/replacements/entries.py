@@ -393,6 +393,18 @@ _DECIDING: tuple[Substitute, ...] = (
         reason="it looks for negative variances, to raise an error",
         upstream="`if torch.any(var < 0): raise ValueError`",
     ),
+    *(
+        Substitute(
+            target=target,
+            function=integer_arguments.with_size_computed(own),
+            reason="the size for -1 asks whether the others are 0",
+            upstream="`infer_size_dv` guards on `newsize != 0`",
+        )
+        for target, own in (
+            ("torch.Tensor.reshape", torch.Tensor.reshape),
+            ("torch.reshape", torch.reshape),
+        )
+    ),
     Substitute(
         target="torch.Tensor.__getitem__",
         function=substitutes.get_item,

@@ -6,10 +6,12 @@ same functions by operators that take dynamic numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
 from onnxwright.exporter.torch_internals import pytree, refs_tensor
@@ -18,6 +20,25 @@ from onnxwright.exporter.torch_internals import pytree, refs_tensor
 def is_dynamic(*values: Any) -> bool:
     """Whether there is a dynamic number among values, or in lists and tuples of them."""
     return any(isinstance(x, SIZES) for x in pytree.tree_leaves(values))
+
+
+def with_size_computed(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`x.reshape(h, w, -1)` where `h` or `w` is known at run time: torch asks whether it is 0.
+
+    Args:
+        own: the function, or the method of tensors.
+    """
+
+    def reshape(self: Any, *shape: Any, **kwargs: Any) -> Any:
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        is_open = any(isinstance(n, torch.SymInt) and free_unbacked_symbols(n) for n in sizes)
+        if kwargs or not is_open or [n for n in sizes if isinstance(n, int)].count(-1) != 1:
+            return own(self, *shape, **kwargs)
+        others = [n for n in sizes if not isinstance(n, int) or n != -1]
+        size = self.numel() // math.prod(others)
+        return own(self, [size if isinstance(n, int) and n == -1 else n for n in sizes])
+
+    return reshape
 
 
 def one_hot(tensor: Any, num_classes: Any = -1) -> Any:

@@ -13,6 +13,7 @@ import torch
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.control.errors import OtherMemoryError
+from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.table import Substitute, in_force
 
@@ -56,10 +57,26 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
 
 
 def equal(input: Any, other: Any) -> Any:  # noqa: A002 - as above
-    """Without a bool of Python, where the shapes are equal."""
-    if input.shape != other.shape:
+    """Without a bool of Python: what both have in common is compared, and the sizes."""
+    if input.ndim != other.ndim:
         return False
-    return torch.eq(input, other).all().item()
+    same = []
+    for axis, (mine, theirs) in enumerate(zip(input.shape, other.shape)):
+        if _is_same_size(mine, theirs):
+            continue
+        if isinstance(mine, int) and isinstance(theirs, int):
+            return False
+        least = torch.sym_min(mine, theirs)
+        input, other = input.narrow(axis, 0, least), other.narrow(axis, 0, least)  # noqa: A001
+        same.append(as_tensor(mine) == as_tensor(theirs))
+    return functools.reduce(torch.logical_and, same, torch.eq(input, other).all()).item()
+
+
+def _is_same_size(one: Any, two: Any) -> bool:
+    """Whether two sizes are equal in any model; torch knows them equal for sizes of 2 and more."""
+    if isinstance(one, torch.SymInt) and isinstance(two, torch.SymInt):
+        return bool(one.node.expr == two.node.expr)
+    return isinstance(one, int) and isinstance(two, int) and one == two
 
 
 def is_nonzero(input: Any) -> Any:  # noqa: A002 - as above

@@ -121,7 +121,7 @@ class DisagreementError(RefusedError):
         path = said(path)
         super().__init__(f"`{path}` is {left} on one side and {right} on the other")
         self.name, self.left, self.right = path, left, _told_apart(left, right)
-        # A list that grows on one side, and an item that is added there.
+        # A list that grows on one side, and an item that is added there, or a list of such items.
         self.grows: tuple[list[Any], Any] | None = None
 
 

@@ -63,6 +63,11 @@ def is_of_run_time(value: Any) -> bool:
     return is_number(value) and is_unknown(value)
 
 
+def is_of_run_time_or_size(value: Any) -> bool:
+    """Whether a value is a number that the model knows, or a size that may change."""
+    return isinstance(value, SYMBOLS) or is_of_run_time(value)
+
+
 def number(value: torch.Tensor) -> torch.Tensor:
     """A tensor that stands for a number of Python."""
     session = current()
