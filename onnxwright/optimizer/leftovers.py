@@ -136,3 +136,31 @@ def constant_initializers(
     changed.graph.inputs.extend(kept)
     changed.ir_version = max(changed.ir_version, DEFAULTS)
     return changed, names, ()
+
+
+STATE_SUFFIX = ".new"
+"""An output `NAME.new` beside an initializer `NAME` is its value for the next run."""
+
+
+def states_as_inputs(model: ir.Model, *, assumed: bool) -> tuple[ir.Model, tuple[str, ...]]:
+    """A model in which the initializers whose new values are outputs are inputs, too.
+
+    The caller of an exported program with state writes the new values back before the next run:
+    such initializers are not constants.
+
+    Args:
+        model: the model; it is not changed.
+        assumed: whether the caller promises that no run replaces them: nothing is done then.
+
+    Returns:
+        The model, and the names of the further inputs, which `optimize` removes at its end.
+    """
+    outputs = {str(v.name) for v in model.graph.outputs}
+    inputs = {str(v.name) for v in model.graph.inputs}
+    names = [n for n in model.graph.initializers if f"{n}{STATE_SUFFIX}" in outputs - inputs]
+    names = [] if assumed else [n for n in names if n not in inputs]
+    if not names:
+        return model, ()
+    changed = model.clone()
+    changed.graph.inputs.extend(changed.graph.initializers[n] for n in names)
+    return changed, tuple(names)

@@ -27,6 +27,7 @@ from onnxwright.optimizer.leftovers import (
     constant_initializers,
     drop_domains,
     fit_ir_version,
+    states_as_inputs,
 )
 from onnxwright.optimizer.norm_folding import fold_norms
 from onnxwright.optimizer.report import OptimizeReport, compared, count_operators, weight_bytes
@@ -110,7 +111,8 @@ def optimize(
             of sequences end with padding), "finite", "visible" (attention masks hide no row whole),
             "frozen" (weights are not trained again: equal ones of one number are stored once, too),
             "constant_initializers" (no caller replaces an initializer that is also an input: it
-            leaves the inputs, as always in IR version 3, where every initializer is an input),
+            leaves the inputs, as always in IR version 3, where every initializer is an input; nor
+            one that is the state of an exported program, with an output `NAME.new`),
             "default_session" (the runtime's own optimizations are on: with `target="onnxruntime"`
             also the operators that only these make as fast as the nodes they stand for).
         opset_version: the version of the standard opset afterwards; by default that of the model.
@@ -147,7 +149,9 @@ def optimize(
     """
     first = source = opened(model, schemas=True)
     assume = [choice("assume", a, ASSUMPTIONS) for a in listed(assume)]
-    source, gone, kept = constant_initializers(source, assumed="constant_initializers" in assume)
+    assumed = "constant_initializers" in assume
+    source, gone, kept = constant_initializers(source, assumed=assumed)
+    source, states = states_as_inputs(source, assumed=assumed)
     imports = [o.opset_imports for o in (source.graph, *source.functions.values())]  # type: ignore[attr-defined]
     version = next((int(versions[""]) for versions in imports if "" in versions), 0)
     if opset_version is not None and opset_version != version:
@@ -164,6 +168,8 @@ def optimize(
     consumes = verify is False and not is_held(model) and source is not model
     optimized, done = _optimized(source, options, consumes=consumes)
     done.constant_initializers, done.replaceable_initializers = gone, kept
+    for value in [v for v in optimized.graph.inputs if v.name in states]:
+        optimized.graph.inputs.remove(value)
     if prune:
         RemoveUnusedFunctionsPass()(optimized)  # type: ignore[no-untyped-call]
     drop_domains(optimized, source)

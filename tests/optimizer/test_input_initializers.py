@@ -56,6 +56,25 @@ def test_defaults_from_version_4_on(ir_version: int) -> None:
     assert (report.constant_initializers, report.replaceable_initializers) == (("w", "b"), ())
 
 
+def test_the_state_of_an_exported_program_is_not_folded() -> None:
+    source = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[3] x) => (float[3] y, int64 new) <int64 n = {5}, int64 k = {4}, int64 one = {1}>
+            { t = Mod(n, k) f = Cast<to = 1>(t) y = Mul(x, f) new = Add(n, one) }"""
+    )
+    source.graph.output[1].name = source.graph.node[-1].output[0] = "n.new"
+    optimized = ow.optimize(source)
+    assert [i.name for i in optimized.graph.input] == ["x"]
+    for one in (source, optimized):
+        (state,) = (i for i in one.graph.initializer if i.name == "n")
+        state.CopyFrom(onnx.numpy_helper.from_array(np.array(2), "n"))
+    feeds = {"x": np.ones(3, np.float32)}
+    for one, two in zip(ow.run_model(optimized, feeds), ow.run_model(source, feeds), strict=True):
+        np.testing.assert_allclose(one, two)
+    assumed = ow.optimize(source, assume=["constant_initializers"])
+    assert [n.op_type for n in assumed.graph.node] == ["Mul"]
+
+
 def test_what_is_given_does_not_change() -> None:
     source = ir.from_proto(model(3))
     optimized = ow.optimize(source)

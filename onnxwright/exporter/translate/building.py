@@ -41,6 +41,7 @@ from onnxwright.exporter.translate.outlining import (
 from onnxwright.exporter.translate.results import MISSING, as_array
 from onnxwright.exporter.translate.translator import Translator
 from onnxwright.exporter.weights.wrappers import all_inner_tensors, is_wrapper
+from onnxwright.optimizer.leftovers import STATE_SUFFIX
 from onnxwright.optimizer.pretranspose_weights import pretranspose_weights
 from onnxwright.semantics.graph_value import GraphValue
 
@@ -385,7 +386,7 @@ class _Builder:
     @staticmethod
     def _result_name(n: int, entry: ProgramOutput, source: Any) -> str:
         if entry.kind is OutputKind.BUFFER_MUTATION:
-            return f"{entry.target}.new"
+            return f"{entry.target}{STATE_SUFFIX}"
         if entry.kind is OutputKind.USER_INPUT_MUTATION:
             return f"{entry.target}_new"
         return getattr(source, "name", f"output_{n}")
