@@ -63,10 +63,10 @@ def check_sized(target: Any, *args: Any, opset: int = 23, **kwargs: Any) -> None
     theirs = target(*(plain(a) for a in args), **{k: plain(v) for k, v in kwargs.items()})
     theirs = list(theirs) if isinstance(theirs, (list, tuple)) else [theirs]
     builder = _Builder(opset)
-    given = [builder.convert(a) for a in args]
+    arguments = [builder.convert(a) for a in args]
     named = {k: builder.convert(v) for k, v in kwargs.items()}
-    found = find(functional_name(target))(Ops(builder.backend), *given, **named)
-    values = list(found) if isinstance(found, (list, tuple)) else [found]
+    returned = find(functional_name(target))(Ops(builder.backend), *arguments, **named)
+    values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     results = [aten_runs.Output(n, pair=False) for n in range(len(values))]
     model = builder.backend.to_model_proto(values)
     used = {i.name for i in model.graph.input}

@@ -146,16 +146,16 @@ def test_other_devices_attention_gives_the_same(target: object) -> None:
     args: tuple[object, ...] = (q, k, v)
     if "efficient" in name or "cudnn" in name:
         args = (*args, None, True)
-    wanted = aten.scaled_dot_product_attention.default(q, k, v)
+    attention = aten.scaled_dot_product_attention.default(q, k, v)
     sums = (q @ k.mT / 8**0.5).logsumexp(-1)
     count = len(target._schema.returns)
     empty = torch.zeros(0, dtype=torch.int64)
-    expected = [wanted, sums, *[empty] * (count - 2)]
+    expected = [attention, sums, *[empty] * (count - 2)]
     if count == 9:
         expected[4:6], expected[8] = [3, 5], torch.zeros(0)
     _, ours = outcomes(target, *args, dynamic=(), expected=expected)
     for results in ours.values():
-        torch.testing.assert_close(results[0], wanted, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(results[0], attention, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(results[1], sums, rtol=1e-5, atol=1e-5)
 
 

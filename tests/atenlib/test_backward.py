@@ -31,8 +31,8 @@ CASES: list[tuple[Any, ...]] = [
 @each("case", CASES)
 def test_derivative(case: tuple[Any, ...], dtype: Any) -> None:
     target, *args = case
-    given = [a.to(dtype) if isinstance(a, torch.Tensor) else a for a in args]
-    check(target.default, *given, dynamic=(0, 1))
+    arguments = [a.to(dtype) if isinstance(a, torch.Tensor) else a for a in args]
+    check(target.default, *arguments, dynamic=(0, 1))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

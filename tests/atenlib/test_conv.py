@@ -83,7 +83,7 @@ def test_older_names() -> None:
 
 def test_depthwise() -> None:
     x, w = numbers(1, 4, 9, 8), numbers(4, 1, 3, 3)
-    wanted = torch.nn.functional.conv2d(x, w, None, 2, 1, 1, 4)
+    expected = torch.nn.functional.conv2d(x, w, None, 2, 1, 1, 4)
     check(
         aten._conv_depthwise2d.default,
         x,
@@ -93,7 +93,7 @@ def test_depthwise() -> None:
         [2, 2],
         [1, 1],
         [1, 1],
-        expected=wanted,
+        expected=expected,
         dynamic=(),
         tol=TOL,
     )

@@ -17,7 +17,7 @@ SHAPE = (3, 4, 2, 5)
 
 def random_indices(rng: random.Random) -> list[Any]:
     """Indices for some of the axes: None, positions that broadcast, masks of one or two axes."""
-    found: list[Any] = []
+    indices: list[Any] = []
     common = rng.choice([(), (3,), (2, 3), (0,)])
     counts = rng.choice([3, 1])
     kinds = rng.choice([("none", "index"), ("none", "mask"), ("none", "index", "grid")])
@@ -25,21 +25,21 @@ def random_indices(rng: random.Random) -> list[Any]:
     while axis < len(SHAPE):
         kind = rng.choice(kinds)
         if kind == "none":
-            found.append(None)
+            indices.append(None)
         elif kind == "mask" and axis + 1 < len(SHAPE) and rng.random() < 0.3:
-            found.append(mask(SHAPE[axis : axis + 2], counts, rng))
+            indices.append(mask(SHAPE[axis : axis + 2], counts, rng))
             axis += 1
         elif kind == "mask":
-            found.append(mask(SHAPE[axis : axis + 1], min(counts, SHAPE[axis]), rng))
+            indices.append(mask(SHAPE[axis : axis + 1], min(counts, SHAPE[axis]), rng))
         else:
             shape = common if kind == "index" else tuple(rng.choice([1, n]) for n in common)
             size = SHAPE[axis]
-            found.append(torch.randint(-size, size, shape))
+            indices.append(torch.randint(-size, size, shape))
         axis += 1
     if rng.random() < 0.5:
-        while found and found[-1] is None:
-            found.pop()
-    return found if any(i is not None for i in found) else [torch.tensor([0, -1])]
+        while indices and indices[-1] is None:
+            indices.pop()
+    return indices if any(i is not None for i in indices) else [torch.tensor([0, -1])]
 
 
 def mask(shape: tuple[int, ...], count: int, rng: random.Random) -> torch.Tensor:
@@ -53,15 +53,15 @@ def cases(count: int) -> list[list[Any]]:
     """Random indices that torch takes."""
     rng = random.Random(0)
     torch.manual_seed(0)
-    found: list[list[Any]] = []
-    while len(found) < count:
+    accepted: list[list[Any]] = []
+    while len(accepted) < count:
         indices = random_indices(rng)
         try:
             aten.index.Tensor(torch.zeros(SHAPE), indices)
         except (IndexError, RuntimeError):  # they do not broadcast
             continue
-        found.append(indices)
-    return found
+        accepted.append(indices)
+    return accepted
 
 
 CASES = cases(60)

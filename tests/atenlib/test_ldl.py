@@ -37,7 +37,7 @@ def test_factors_and_pivots_are_those_of_lapack(dtype: Any, hermitian: bool) -> 
 
 @pytest.mark.parametrize(("dtype", "hermitian"), KINDS)
 def test_systems(dtype: Any, hermitian: bool) -> None:
-    found = torch.linalg.ldl_factor(matrices(dtype, hermitian, 7, 6, 6), hermitian=hermitian)
+    factors = torch.linalg.ldl_factor(matrices(dtype, hermitian, 7, 6, 6), hermitian=hermitian)
     options: dict[str, Any] = {"hermitian": hermitian, "tol": CLOSE}
     for b in (torch.randn(7, 6, 2, dtype=dtype), torch.randn(6, 2, dtype=dtype)):
-        check(aten.linalg_ldl_solve.default, *found, b, dynamic=(0, 1, 2), **options)
+        check(aten.linalg_ldl_solve.default, *factors, b, dynamic=(0, 1, 2), **options)

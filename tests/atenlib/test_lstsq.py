@@ -32,9 +32,9 @@ def test_a_matrix_that_lacks_rank() -> None:
     assert int(theirs[2]) == 2
     theirs[3][2] = 0  # the last singular value is a rounding error
     _, ours = outcomes(aten.linalg_lstsq.default, a, b, driver="gelsd", dynamic=())
-    for found in ours.values():
-        found[3][2] = 0
-        for mine, yours in zip(found, theirs, strict=True):
+    for results in ours.values():
+        results[3][2] = 0
+        for mine, yours in zip(results, theirs, strict=True):
             torch.testing.assert_close(mine, yours, rtol=1e-3, atol=1e-4)
 
 
@@ -59,10 +59,10 @@ def test_determinant_and_solution_with_their_factorization() -> None:
         (aten._linalg_solve_ex, (a, b), 1),
     ):
         theirs, ours = outcomes(target.default, *args)
-        for found in ours.values():
-            for mine, yours in zip(found[:count], theirs, strict=False):
+        for results in ours.values():
+            for mine, yours in zip(results[:count], theirs, strict=False):
                 torch.testing.assert_close(mine, yours, rtol=1e-3, atol=1e-4)
-            p, lower, upper = torch.lu_unpack(found[count], found[count + 1])
+            p, lower, upper = torch.lu_unpack(results[count], results[count + 1])
             torch.testing.assert_close(p @ lower @ upper, a, rtol=1e-4, atol=1e-4)
 
 
@@ -73,5 +73,5 @@ def test_nuclear_norm() -> None:
 
 
 def test_errors_are_not_looked_for() -> None:
-    found: Any = find("aten::_linalg_check_errors")
-    assert found.body(None, None, "linalg.inv", is_matrix=True) == ()
+    entry: Any = find("aten::_linalg_check_errors")
+    assert entry.body(None, None, "linalg.inv", is_matrix=True) == ()

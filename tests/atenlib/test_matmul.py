@@ -74,22 +74,24 @@ def test_grouped_products(ranks: tuple[int, int]) -> None:
     spans = [slice(s, e) for s, e in zip(starts, ends, strict=True)]
     if ranks == (2, 3):
         a, b = torch.randn(8, 4), torch.randn(3, 4, 5)
-        wanted = torch.cat([a[s] @ b[n] for n, s in enumerate(spans)])
+        expected = torch.cat([a[s] @ b[n] for n, s in enumerate(spans)])
     elif ranks == (3, 2):
         a, b = torch.randn(3, 5, 4), torch.randn(4, 8)
-        wanted = torch.cat([a[n] @ b[:, s] for n, s in enumerate(spans)], 1)
+        expected = torch.cat([a[n] @ b[:, s] for n, s in enumerate(spans)], 1)
     elif ranks == (2, 2):
         a, b = torch.randn(5, 8), torch.randn(8, 4)
-        wanted = torch.stack([a[:, s] @ b[s] for s in spans])
+        expected = torch.stack([a[:, s] @ b[s] for s in spans])
     else:
         a, b = torch.randn(3, 5, 4), torch.randn(3, 4, 6)
-        wanted, offs = a @ b, None
-    check(aten._grouped_mm.default, a, b, offs, expected=wanted, tol=TOL)
+        expected, offs = a @ b, None
+    check(aten._grouped_mm.default, a, b, offs, expected=expected, tol=TOL)
 
 
 def test_groups_of_experts_leave_the_rows_after_the_last_at_zero() -> None:
     pytest.importorskip("transformers.integrations.moe", reason="the operator is of transformers")
     a, b = torch.randn(6, 3), torch.randn(2, 3, 4)
     offs = torch.tensor([1, 4], dtype=torch.int32)
-    wanted = torch.cat([a[:1] @ b[0], a[1:4] @ b[1], torch.zeros(2, 4)])
-    check(torch.ops.transformers.grouped_mm_fallback.default, a, b, offs, expected=wanted, tol=TOL)
+    expected = torch.cat([a[:1] @ b[0], a[1:4] @ b[1], torch.zeros(2, 4)])
+    check(
+        torch.ops.transformers.grouped_mm_fallback.default, a, b, offs, expected=expected, tol=TOL
+    )

@@ -19,10 +19,10 @@ def batch() -> tuple[torch.Tensor, ...]:
 
 @pytest.mark.parametrize("opset", [18, 23])
 def test_by_running_statistics(opset: int) -> None:
-    given = batch()
+    arguments = batch()
     no_training = aten._native_batch_norm_legit_no_training.default
-    check(no_training, *given, 0.1, 1e-5, opset=opset, tol=TOL)
-    check(aten._batch_norm_no_update.default, *given, 0.1, 1e-5, opset=opset, tol=TOL)
+    check(no_training, *arguments, 0.1, 1e-5, opset=opset, tol=TOL)
+    check(aten._batch_norm_no_update.default, *arguments, 0.1, 1e-5, opset=opset, tol=TOL)
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -57,9 +57,9 @@ def test_eigenvectors(dtype: torch.dtype, uplo: str, shape: tuple[int, ...]) -> 
     whole = torch.triu(a) if uplo == "U" else torch.tril(a)
     whole = whole + whole.mH - torch.diag_embed(a.diagonal(dim1=-2, dim2=-1)).mH
     whole = (whole + whole.mH) / 2
-    given: tuple[Any, ...] = (a, uplo)
+    arguments: tuple[Any, ...] = (a, uplo)
     for name in ("aten::linalg_eigh", "aten::_linalg_eigh"):
-        values, vectors = find(name).run(*given)
+        values, vectors = find(name).run(*arguments)
         near(values, torch.linalg.eigvalsh(whole))
         near(vectors @ (values[..., None] * vectors.mH), whole)
         is_orthonormal(vectors)

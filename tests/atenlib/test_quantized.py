@@ -138,8 +138,8 @@ def cases() -> dict[str, Any]:
 @each("run", [run_eagerly, run_as_graph])
 def test_as_pytorch(name: str, run: Any) -> None:
     calls, result = record(cases()[name])
-    wanted = leaves(result)
-    for ours, theirs in zip(run(calls, result, 23), wanted, strict=True):
+    expected = leaves(result)
+    for ours, theirs in zip(run(calls, result, 23), expected, strict=True):
         torch.testing.assert_close(ours, theirs)
 
 

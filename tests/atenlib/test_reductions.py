@@ -156,8 +156,8 @@ def test_primitive_reductions(dims: Any) -> None:
         check(prims.var.default, matrix(), dims, correction=correction)
 
 
-@each("given", [[True, True], [True, False], [False, False], []])
-def test_all_or_any_of_some_booleans(given: list[bool]) -> None:
-    x = torch.tensor(given, dtype=torch.bool)
+@each("booleans", [[True, True], [True, False], [False, False], []])
+def test_all_or_any_of_some_booleans(booleans: list[bool]) -> None:
+    x = torch.tensor(booleans, dtype=torch.bool)
     check(aten._is_all_true.default, x)
     check(aten._is_any_true.default, x)

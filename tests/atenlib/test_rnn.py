@@ -25,8 +25,8 @@ def network(kind: str, dtype: torch.dtype, **options: Any) -> torch.nn.RNNBase:
     torch.manual_seed(0)
     if kind.startswith("rnn_"):
         options["nonlinearity"] = kind[4:]
-    made = KINDS[kind](3, 4, dtype=dtype, **options)
-    return made.requires_grad_(False)
+    module = KINDS[kind](3, 4, dtype=dtype, **options)
+    return module.requires_grad_(False)
 
 
 def states(net: torch.nn.RNNBase, batch: int, dtype: torch.dtype) -> list[torch.Tensor]:
@@ -49,8 +49,8 @@ def test_networks(kind: str, layers: int, both: bool, bias: bool, batch_first: b
     x = torch.randn(5, 2, 3)
     hx = states(net, 5 if batch_first else 2, torch.float32)
     target = getattr(aten, kind).input
-    given = hx if kind == "lstm" else hx[0]
-    check(target, x, given, *arguments(net), batch_first, tol=(1e-5, 1e-5), dynamic=(0, 1))
+    state = hx if kind == "lstm" else hx[0]
+    check(target, x, state, *arguments(net), batch_first, tol=(1e-5, 1e-5), dynamic=(0, 1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,12 +63,12 @@ def test_packed_sequences(kind: str, both: bool, dtype: torch.dtype) -> None:
     )
     hx = states(net, 3, dtype)
     target = getattr(aten, kind).data
-    given = hx if kind == "lstm" else hx[0]
+    state = hx if kind == "lstm" else hx[0]
     check(
         target,
         packed.data,
         packed.batch_sizes,
-        given,
+        state,
         *arguments(net),
         tol=(1e-5, 1e-5),
         dynamic=(0, 1, 2),
@@ -102,17 +102,17 @@ def test_projection_of_packed_sequences(both: bool) -> None:
 def test_dtypes(kind: str, dtype: torch.dtype, tol: tuple[float, float]) -> None:
     net = network(kind, dtype, bidirectional=True)
     hx = states(net, 2, dtype)
-    given = hx if kind == "lstm" else hx[0]
+    state = hx if kind == "lstm" else hx[0]
     x = torch.randn(5, 2, 3, dtype=dtype)
-    check(getattr(aten, kind).input, x, given, *arguments(net), False, tol=tol)
+    check(getattr(aten, kind).input, x, state, *arguments(net), False, tol=tol)
 
 
 @each("kind", ["lstm", "gru", "rnn_tanh"])
 def test_one_node_for_each_layer(kind: str) -> None:
     net = network(kind, torch.float32, num_layers=3, bidirectional=True)
     hx = states(net, 2, torch.float32)
-    given = hx if kind == "lstm" else hx[0]
-    args = (torch.randn(5, 2, 3), given, *arguments(net), False)
+    state = hx if kind == "lstm" else hx[0]
+    args = (torch.randn(5, 2, 3), state, *arguments(net), False)
     target = getattr(aten, kind).input
     result = target(*args)
     built = aten_runs.build_graph([Call(target, args, {}, result)], result, 23)
@@ -142,11 +142,11 @@ def test_cells(kind: str, bias: bool) -> None:
     h = torch.randn(2, 4)
     weights = [torch.randn(gates * 4, 3), torch.randn(gates * 4, 4)]
     weights += [torch.randn(gates * 4), torch.randn(gates * 4)] if bias else []
-    given = [h, torch.randn(2, 4)] if kind == "lstm" else h
+    state = [h, torch.randn(2, 4)] if kind == "lstm" else h
     check(
         getattr(aten, f"{kind}_cell").default,
         torch.randn(2, 3),
-        given,
+        state,
         *weights,
         tol=(1e-5, 1e-5),
     )

@@ -25,7 +25,7 @@ def _has_schema(entry: AtenFunction) -> bool:
 def test_parameters_are_those_of_torch() -> None:
     """Names, order, what is given by position only, and defaults."""
     checked = [entry for entry in ENTRIES if _has_schema(entry)]
-    assert {e.name: found for e in checked if (found := list(problems(e)))} == {}
+    assert {e.name: differences for e in checked if (differences := list(problems(e)))} == {}
     # Functions on Python's numbers have no schema; some packages register operators when imported.
     others = {entry.name.split("::")[0] for entry in ENTRIES if not _has_schema(entry)}
     assert others <= {"_operator", "math", "builtins", "torch", "torch_nn", "torchvision"}

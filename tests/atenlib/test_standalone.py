@@ -28,8 +28,8 @@ def call(proto: onnx.FunctionProto, feeds: list[Any], opset: int) -> list[Any]:
     graph = helper.make_graph([node], "calls", inputs, outputs)
     imports = [helper.make_opsetid("", opset), helper.make_opsetid(proto.domain, 1)]
     model = helper.make_model(graph, functions=[proto], opset_imports=imports, ir_version=10)
-    found = run_model(model, dict(zip(proto.input, feeds, strict=True)))
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+    returned = run_model(model, dict(zip(proto.input, feeds, strict=True)))
+    return list(returned) if isinstance(returned, (list, tuple)) else [returned]
 
 
 CASES: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
@@ -51,10 +51,10 @@ def test_a_function_computes_what_a_run_does(case: str, opset: int) -> None:
     entry = atenlib.find(name)
     proto = entry.to_function_proto(*types, opset_version=opset, **further)
     feeds = [a for arg in arrays for a in (arg if isinstance(arg, list) else [arg])]
-    found = call(proto, [a for a in feeds if isinstance(a, np.ndarray)], opset)
-    wanted = entry.run(*arrays, opset_version=opset, **further)
-    several = wanted if isinstance(wanted, (list, tuple)) else [wanted]
-    for ours, theirs in zip(found, several, strict=True):
+    results = call(proto, [a for a in feeds if isinstance(a, np.ndarray)], opset)
+    expected = entry.run(*arrays, opset_version=opset, **further)
+    several = expected if isinstance(expected, (list, tuple)) else [expected]
+    for ours, theirs in zip(results, several, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
@@ -63,8 +63,8 @@ def test_a_complex_tensor_has_an_axis_more() -> None:
     entry = atenlib.find("aten::mul.Tensor")
     proto = entry.to_function_proto("COMPLEX64[N]", "COMPLEX64[N]")
     pairs = np.stack([Z.real, Z.imag], -1)
-    (found,) = call(proto, [pairs, pairs], 23)
-    np.testing.assert_allclose(found, np.stack([(Z * Z).real, (Z * Z).imag], -1), rtol=1e-6)
+    (product,) = call(proto, [pairs, pairs], 23)
+    np.testing.assert_allclose(product, np.stack([(Z * Z).real, (Z * Z).imag], -1), rtol=1e-6)
     np.testing.assert_allclose(entry.run(Z, Z), Z * Z, rtol=1e-6)
 
 

@@ -69,8 +69,8 @@ def eagerly(body: Callable[..., Any], numbers: list[Any]) -> Any:
     backend = AtenEagerBackend(Opset("", 23))
     op = Ops(backend)
     with select.frame(backend.opset, "aten", backend):
-        given = [op.backend.as_weak(wrap(np.array(n)), type(n).__name__) for n in numbers]
-        result = body(op, *given)
+        values = [op.backend.as_weak(wrap(np.array(n)), type(n).__name__) for n in numbers]
+        result = body(op, *values)
     assert backend.weak_kind(result) is not None
     return result.value.item()
 
@@ -78,26 +78,26 @@ def eagerly(body: Callable[..., Any], numbers: list[Any]) -> Any:
 def in_graph(body: Callable[..., Any], numbers: list[Any]) -> Any:
     """The result of a body in a graph whose inputs are the numbers."""
     backend = AtenTracingBackend(Recorder(), Opset("", 23))
-    given, feeds = [], {}
+    values, feeds = [], {}
     for n, number in enumerate(numbers):
         dtype, kind = TYPES[type(number)]
         value = backend.input(f"x{n}", TensorType(dtype, ()))
-        given.append(backend.as_weak(value, type(number).__name__))
+        values.append(backend.as_weak(value, type(number).__name__))
         feeds[f"x{n}"] = np.array(number, kind)
-    result = body(Ops(backend), *given)
+    result = body(Ops(backend), *values)
     assert backend.weak_kind(result) is not None
     return np.asarray(CompiledModel(backend.to_model_proto([result]))(**feeds)).item()
 
 
-def agree(name: str, wanted: Any, numbers: list[Any]) -> None:
+def agree(name: str, expected: Any, numbers: list[Any]) -> None:
     function = find(name)
     for run in (eagerly, in_graph):
         got = run(function, numbers)
-        assert type(got) is type(wanted), (run.__name__, got, wanted)
-        assert got == pytest.approx(wanted, rel=1e-12), run.__name__
+        assert type(got) is type(expected), (run.__name__, got, expected)
+        assert got == pytest.approx(expected, rel=1e-12), run.__name__
     # Numbers known now stay Python's.
     backend = AtenEagerBackend(Opset("", 23))
-    assert function(Ops(backend), *numbers) == wanted
+    assert function(Ops(backend), *numbers) == expected
 
 
 @each("name", BINARY)
@@ -105,10 +105,10 @@ def agree(name: str, wanted: Any, numbers: list[Any]) -> None:
 def test_arithmetic_of_two_numbers_is_pythons(name: str, pair: tuple[Any, Any]) -> None:
     if name == "_operator::pow":  # an integer to a negative power is a float: a graph cannot choose
         pair = (pair[0], abs(pair[1]))
-    wanted = BINARY[name](*pair)
+    expected = BINARY[name](*pair)
     if name in ("torch::sym_max", "torch::sym_min") and {type(n) for n in pair} == {int, float}:
-        wanted = float(wanted)
-    agree(name, wanted, list(pair))
+        expected = float(expected)
+    agree(name, expected, list(pair))
 
 
 @each("name", BITS)
@@ -162,18 +162,18 @@ def test_sizes_are_numbers_where_they_are_known() -> None:
 
 
 @each(
-    ("array", "wanted"),
+    ("array", "expected"),
     [(np.array([[3]], np.int32), 3), (np.array(0.5, np.float32), 0.5), (np.array([True]), True)],
 )
-def test_the_element_of_a_tensor_is_a_number(array: Any, wanted: Any) -> None:
+def test_the_element_of_a_tensor_is_a_number(array: Any, expected: Any) -> None:
     backend = AtenEagerBackend(Opset("", 23))
     with select.frame(backend.opset, "aten", backend):
         for name in ("aten::item", "aten::_local_scalar_dense", "prims::item"):
-            found = find(name)(Ops(backend), wrap(array))
-            assert backend.weak_kind(found) == type(wanted).__name__
-            assert found.value.item() == wanted
-        found = find("aten::is_nonzero")(Ops(backend), wrap(array))
-        assert (backend.weak_kind(found), found.value.item()) == ("bool", True)
+            number = find(name)(Ops(backend), wrap(array))
+            assert backend.weak_kind(number) == type(expected).__name__
+            assert number.value.item() == expected
+        number = find("aten::is_nonzero")(Ops(backend), wrap(array))
+        assert (backend.weak_kind(number), number.value.item()) == ("bool", True)
 
 
 def test_assertions_compute_nothing() -> None:

@@ -118,10 +118,10 @@ def missing(which: str) -> set[str]:
     return set(json.loads((HERE / "missing.json").read_text(encoding="utf-8"))[which])
 
 
-def same(found: set[str], known: set[str]) -> None:
+def same(names: set[str], listed: set[str]) -> None:
     """The lists only shrink: nothing new is missing, and what is there is taken off the list."""
-    assert sorted(found - known) == [], "lost; give them a function again"
-    assert sorted(known - found) == [], "these are there now: take them out of missing.json"
+    assert sorted(names - listed) == [], "lost; give them a function again"
+    assert sorted(listed - names) == [], "these are there now: take them out of missing.json"
 
 
 @needs_torch
@@ -129,8 +129,8 @@ def test_core_operators_are_there() -> None:
     """All of torch's core set that means something in inference."""
     from onnxwright.sweep.aten_schemas import core_operators, has_function, no_inference
 
-    found = {n for n in core_operators() if not has_function(n) and not no_inference(n)}
-    same(found, missing("core"))
+    names = {n for n in core_operators() if not has_function(n) and not no_inference(n)}
+    same(names, missing("core"))
 
 
 @needs_torch

@@ -62,17 +62,17 @@ def agree(target: Any, expected: Any, *args: Any, tol: float = 1e-4, **options: 
 
 
 def kept(dets: Any, scores: Any, threshold: float) -> Any:
-    found: list[int] = []
+    chosen: list[int] = []
     area = (dets[:, 2] - dets[:, 0]) * (dets[:, 3] - dets[:, 1])
     for i in scores.argsort(descending=True).tolist():
         low, high = (
-            torch.maximum(dets[i, :2], dets[found, :2]),
-            torch.minimum(dets[i, 2:], dets[found, 2:]),
+            torch.maximum(dets[i, :2], dets[chosen, :2]),
+            torch.minimum(dets[i, 2:], dets[chosen, 2:]),
         )
         common = (high - low).clamp(min=0).prod(dim=1)
-        if not bool((common / (area[i] + area[found] - common) > threshold).any()):
-            found.append(i)
-    return torch.tensor(found, dtype=torch.int64)
+        if not bool((common / (area[i] + area[chosen] - common) > threshold).any()):
+            chosen.append(i)
+    return torch.tensor(chosen, dtype=torch.int64)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.7, 1.0])
@@ -105,7 +105,7 @@ def bilinear(image: Any, y: float, x: float) -> Any:
 def mean_of_bins(
     x: Any, regions: Any, scale: float, h: int, w: int, ratio: int, ahead: bool
 ) -> Any:
-    made = torch.zeros(len(regions), x.shape[1], h, w, dtype=x.dtype)
+    means = torch.zeros(len(regions), x.shape[1], h, w, dtype=x.dtype)
     for k, (number, *corners) in enumerate(regions.tolist()):
         left, top, right, bottom = (c * scale - (0.5 if ahead else 0.0) for c in corners)
         size = [bottom - top, right - left]
@@ -124,8 +124,8 @@ def mean_of_bins(
                     for b in range(grid[1])
                 ]
                 if points:
-                    made[k, :, i, j] = torch.stack(points).mean(dim=0)
-    return made
+                    means[k, :, i, j] = torch.stack(points).mean(dim=0)
+    return means
 
 
 @pytest.mark.parametrize("opset", [18, 23])
@@ -247,13 +247,13 @@ def test_deform_conv2d(opset: int, use_mask: bool, dtype: Any) -> None:
                 y = torch.arange(high)[:, None] * stride[0] - pad[0] + i * dilation[0]
                 z = torch.arange(wide)[None, :] * stride[1] - pad[1] + j * dilation[1]
                 two = slice(part * 2, part * 2 + 2)
-                found = zero_padded(x[n, two], y + moves[n, part, t, 0], z + moves[n, part, t, 1])
+                samples = zero_padded(x[n, two], y + moves[n, part, t, 0], z + moves[n, part, t, 1])
                 if use_mask:
-                    found = found * mask[n, part * taps + t]
-                columns[n, two, t] = found
+                    samples = samples * mask[n, part * taps + t]
+                columns[n, two, t] = samples
     apart = columns.reshape(2, groups, 2 * taps, high * wide)
-    made = weight.reshape(groups, 3, 2 * taps) @ apart
-    expected = made.reshape(2, 6, high, wide) + bias[:, None, None]
+    products = weight.reshape(groups, 3, 2 * taps) @ apart
+    expected = products.reshape(2, 6, high, wide) + bias[:, None, None]
     steps = (*stride, *pad, *dilation)
     agree(vision.deform_conv2d, expected, x, weight, offset, mask, bias, *steps, groups, parts,
           use_mask, opset=opset, dynamic=())  # fmt: skip
@@ -314,6 +314,6 @@ def test_roi_align_is_one_operator(
         backend = AtenTracingBackend(Recorder(), Opset("", opset))
     x = backend.input("x", TensorType(DType.FLOAT, (2, 3, 9, 7)))
     regions = backend.input("rois", TensorType(DType.FLOAT, ("K", 5)))
-    found = find("torchvision::roi_align")(AtenOps(backend), x, regions, 0.4, 3, 2, ratio, aligned)
-    kinds = [node.op_type for node in backend.to_model_proto([found]).graph.node]
+    pooled = find("torchvision::roi_align")(AtenOps(backend), x, regions, 0.4, 3, 2, ratio, aligned)
+    kinds = [node.op_type for node in backend.to_model_proto([pooled]).graph.node]
     assert sorted(kinds) == ["Cast", "RoiAlign", "Slice", "Slice", "Squeeze"]

@@ -44,7 +44,7 @@ def graph_of(name: str, shape: tuple[int | str, ...], *args: object) -> tuple[li
 
 
 @each(
-    ("shape", "wanted"),
+    ("shape", "sizes"),
     [
         (("N", 4, 6), ["d0", 24]),
         (("N", "M", 512), ["d0", "d1", 8, 64]),
@@ -53,8 +53,8 @@ def graph_of(name: str, shape: tuple[int | str, ...], *args: object) -> tuple[li
         (("N", 8), [-1, 4]),
     ],
 )
-def test_a_view_of_sizes_of_the_tensor_itself_is_one_node(shape, wanted) -> None:
-    nodes, _ = graph_of("aten::view", shape, wanted)
+def test_a_view_of_sizes_of_the_tensor_itself_is_one_node(shape, sizes) -> None:
+    nodes, _ = graph_of("aten::view", shape, sizes)
     assert nodes == ["Reshape"]
 
 
@@ -91,11 +91,11 @@ def test_swapaxes() -> None:
 
 
 @each(
-    ("given", "wanted"),
+    ("source", "target"),
     [(torch.int8, torch.uint8), (torch.int32, torch.uint32), (torch.bool, torch.uint8)],
 )
-def test_bits_of_integers_as_others(given: torch.dtype, wanted: torch.dtype) -> None:
-    check(aten.view.dtype, torch.tensor([0, 1, 100, -7]).to(given), wanted)
+def test_bits_of_integers_as_others(source: torch.dtype, target: torch.dtype) -> None:
+    check(aten.view.dtype, torch.tensor([0, 1, 100, -7]).to(source), target)
 
 
 def test_bits_of_floats_are_refused_before_opset_26() -> None:

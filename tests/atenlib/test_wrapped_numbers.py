@@ -41,16 +41,16 @@ def overload(name: str) -> Any:
 
 def result_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What torch gives; only its Python functions wrap numbers, which tensors of rank 0 equal."""
-    wanted = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in target._schema.arguments]
-    given = [
+    are_tensors = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in target._schema.arguments]
+    wrapped = [
         torch.tensor(a) if want and isinstance(a, (bool, int, float)) else a
-        for a, want in zip(args, wanted, strict=False)
+        for a, want in zip(args, are_tensors, strict=False)
     ]
-    return target(*given, **kwargs)
+    return target(*wrapped, **kwargs)
 
 
 def cases() -> list[Any]:
-    found = []
+    accepted = []
     for names, numbers in ((BINARY, FLOAT_NUMBERS), (WHOLE, INTEGERS)):
         for name in names:
             for x in TENSORS.values():
@@ -60,8 +60,8 @@ def cases() -> list[Any]:
                             result_of(overload(name), args, {})
                         except (RuntimeError, NotImplementedError):
                             continue  # torch does not take this either
-                        found.append((name, args))
-    return found
+                        accepted.append((name, args))
+    return accepted
 
 
 @each(("name", "args"), cases())

@@ -61,19 +61,19 @@ def check(case: Any) -> tuple[int, int, list[str]]:
     """How many outputs were looked at, how many of them were folded, and what is wrong."""
     looked = folded = 0
     wrong: list[str] = []
-    for given, expected in case.data_sets or ():
-        if not all(isinstance(x, (np.ndarray, np.generic)) for x in (*given, *expected)):
+    for inputs, expected in case.data_sets or ():
+        if not all(isinstance(x, (np.ndarray, np.generic)) for x in (*inputs, *expected)):
             return 0, 0, []
-        arrays = [np.asarray(x) for x in given]
+        arrays = [np.asarray(x) for x in inputs]
         for how in ("constant", "numbers", "names"):
             try:
-                found = trace(case, arrays, how)
+                values = trace(case, arrays, how)
             except NotImplementedError:
                 return 0, 0, []
             except OnnxwrightError as error:
                 wrong.append(f"{case.name} {how}: {str(error).splitlines()[0]}")
                 continue
-            for value, want in zip(found, expected):
+            for value, want in zip(values, expected):
                 looked += 1
                 folded += value.constant is not None
                 wrong += [f"{case.name} {how}: {text}" for text in _compare(value, want)]
@@ -90,9 +90,9 @@ def _compare(value: Any, want: Any) -> list[str]:
         texts.append(f"{kind} for {want.dtype}")
     if kind.shape is not None:
         sizes = {f"D{n}": n for n in range(2, 5000)}
-        made = [dims.evaluate(d, sizes) for d in kind.shape]
-        if len(made) != want.ndim or any(
-            m is not None and m != n for m, n in zip(made, want.shape)
+        sizes_of_shape = [dims.evaluate(d, sizes) for d in kind.shape]
+        if len(sizes_of_shape) != want.ndim or any(
+            m is not None and m != n for m, n in zip(sizes_of_shape, want.shape)
         ):
             texts.append(f"{kind} for {want.shape}")
     if value.constant is not None and value.constant.shape == want.shape:

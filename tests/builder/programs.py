@@ -42,10 +42,10 @@ class Program:
             step = self.random.choice(TEMPLATES)(self.random, values)
             if step is None:
                 continue
-            made = attempt(step, op, values)
-            if made is not None and made.value.size <= 3000 and made.value.ndim <= 5:
+            value = attempt(step, op, values)
+            if value is not None and value.value.size <= 3000 and value.value.ndim <= 5:
                 self.steps.append(step)
-                values.append(made)
+                values.append(value)
 
     def run(self, op, values):
         """All values, the given ones first."""
@@ -65,12 +65,12 @@ def attempt(step, op, values):
 
 
 def pick(r, values, kinds="fib", ranks=range(6), smallest=0):
-    found = [
+    candidates = [
         n
         for n, v in enumerate(values)
         if v.value.dtype.kind in kinds and v.value.ndim in ranks and v.value.size >= smallest
     ]
-    return r.choice(found) if found else None
+    return r.choice(candidates) if candidates else None
 
 
 TEMPLATES = []
@@ -119,8 +119,8 @@ def binary(r, values, n):
 def transpose(r, values, n):
     perm = list(range(values[n].value.ndim))
     r.shuffle(perm)
-    given = {} if r.random() < 0.2 else {"perm": perm}
-    return lambda op, v: op.Transpose(v[n], **given)
+    attributes = {} if r.random() < 0.2 else {"perm": perm}
+    return lambda op, v: op.Transpose(v[n], **attributes)
 
 
 @template("fi", range(1, 6))
@@ -195,8 +195,8 @@ def unsqueeze(r, values, n):
     back = r.random() < 0.4
 
     def apply(op, v):
-        made = op.Unsqueeze(v[n], axes)
-        return op.Squeeze(made, axes) if back else made
+        unsqueezed = op.Unsqueeze(v[n], axes)
+        return op.Squeeze(unsqueezed, axes) if back else unsqueezed
 
     return apply
 
@@ -269,7 +269,7 @@ def along(r, values, n):
 @template("f", range(3, 4))
 def windows(r, values, n):
     weight = np.random.default_rng(r.randrange(99)).normal(size=(4, 3, 3))
-    given = r.choice(
+    attributes = r.choice(
         [
             {"pads": [1, 1]},
             {"strides": [2]},
@@ -278,25 +278,27 @@ def windows(r, values, n):
             {"pads": [2, 0], "strides": [3]},
         ]
     )
-    return lambda op, v: op.Conv(v[1], weight.astype(np.float32), **given)
+    return lambda op, v: op.Conv(v[1], weight.astype(np.float32), **attributes)
 
 
 @template("f", range(3, 4))
 def pool(r, values, n):
-    given = r.choice(
+    attributes = r.choice(
         [{"strides": [2]}, {"strides": [2], "ceil_mode": 1}, {"pads": [1, 1], "strides": [1]}]
     )
     name = r.choice(["MaxPool", "AveragePool"])
     # Of the image alone: what a pooling gives of less than its window is nobody's contract.
-    return lambda op, v: getattr(op, name)(v[1], kernel_shape=[3], **given)
+    return lambda op, v: getattr(op, name)(v[1], kernel_shape=[3], **attributes)
 
 
 @template("f", range(3, 4))
 def transposed_conv(r, values, n):
     channels = values[n].value.shape[1]
     weight = np.random.default_rng(r.randrange(99)).normal(size=(channels, 2, 2))
-    given = r.choice([{}, {"strides": [2]}, {"pads": [1, 0]}, {"strides": [2], "dilations": [2]}])
-    return lambda op, v: op.ConvTranspose(v[n], weight.astype(np.float32), **given)
+    attributes = r.choice(
+        [{}, {"strides": [2]}, {"pads": [1, 0]}, {"strides": [2], "dilations": [2]}]
+    )
+    return lambda op, v: op.ConvTranspose(v[n], weight.astype(np.float32), **attributes)
 
 
 @template("f", range(1, 5))
@@ -331,12 +333,12 @@ def flatten(r, values, n):
 
 @template("f")
 def branches(r, values, n):
-    known = r.choice([True, False, None])
+    decided = r.choice([True, False, None])
 
     def apply(op, v):
-        condition = op.Greater(op.ReduceSum(v[n], keepdims=0), 0.0) if known is None else known
+        condition = op.Greater(op.ReduceSum(v[n], keepdims=0), 0.0) if decided is None else decided
         return op.If(
-            op.constant(np.array(condition)) if known is not None else condition,
+            op.constant(np.array(condition)) if decided is not None else condition,
             then_branch=lambda: op.Add(v[n], 1.0),
             else_branch=lambda: op.Identity(v[n]),
         )

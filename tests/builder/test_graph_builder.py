@@ -88,9 +88,9 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_what_is_its_input_needs_no_node(name):
     g, x = started(x=FLOAT["N", 3])
-    made = KEPT[name](g.op, x)
-    assert made.value is x.value
-    assert made.kind == x.kind
+    value = KEPT[name](g.op, x)
+    assert value.value is x.value
+    assert value.kind == x.kind
 
 
 CHANGED = {
@@ -111,9 +111,9 @@ CHANGED = {
 @pytest.mark.parametrize("name", CHANGED)
 def test_what_may_differ_stays(name):
     g, x = started(x=FLOAT["N", 3])
-    made = CHANGED[name](g.op, x)
-    assert made.value is not x.value
-    assert made.value.producer() is not None
+    value = CHANGED[name](g.op, x)
+    assert value.value is not x.value
+    assert value.value.producer() is not None
 
 
 def test_constant_expressions_are_constants():
@@ -249,7 +249,7 @@ def test_tensors_of_every_kind(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.full(3, 5, np.float32).tobytes())
     file = ir.ExternalTensor("w.bin", 0, 12, ir.DataType.FLOAT, shape=ir.Shape([3]), name="f",
                              base_dir=str(tmp_path))  # fmt: skip
-    given = [
+    tensors = [
         np.ones(3, np.float32),
         onnx.numpy_helper.from_array(np.full(3, 2, np.float32), "t"),
         ir.tensor(np.full(3, 3, np.float32), name="i"),
@@ -258,7 +258,7 @@ def test_tensors_of_every_kind(tmp_path):
         [6.0, 6.0, 6.0],
     ]
     total = x
-    for tensor in given:
+    for tensor in tensors:
         total = total + g.initializer(tensor)
     assert g.initializer(np.ones(2, ml_dtypes.bfloat16)).dtype is DType.BFLOAT16
     assert g.initializer(np.array(["a"])).dtype is DType.STRING
@@ -272,7 +272,7 @@ def test_tensors_of_every_kind(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("location", "nbytes", "found"),
+    ("location", "nbytes", "message"),
     [
         ("gone.bin", 12, "OW743.*cannot be read"),
         ("../w.bin", 12, "OW743.*outside the folder"),
@@ -284,7 +284,7 @@ def test_tensors_of_every_kind(tmp_path):
     ],
 )
 @pytest.mark.parametrize("kind", ["proto", "onnx_ir"])
-def test_the_file_of_a_tensor_is_checked(tmp_path, monkeypatch, location, nbytes, found, kind):
+def test_the_file_of_a_tensor_is_checked(tmp_path, monkeypatch, location, nbytes, message, kind):
     folder = tmp_path / "model"
     folder.mkdir()
     for path in (tmp_path / "w.bin", folder / "w.bin"):
@@ -293,16 +293,16 @@ def test_the_file_of_a_tensor_is_checked(tmp_path, monkeypatch, location, nbytes
     (folder / "link.bin").symlink_to(tmp_path / "w.bin")
     os.mkfifo(folder / "pipe")
     if kind == "proto":
-        given = onnx.TensorProto(data_type=1, dims=[3], name="w", data_location=1)
+        tensor = onnx.TensorProto(data_type=1, dims=[3], name="w", data_location=1)
         for key, value in (("location", location), ("offset", 0), ("length", nbytes)):
-            given.external_data.add(key=key, value=str(value))
+            tensor.external_data.add(key=key, value=str(value))
         monkeypatch.chdir(folder)
     else:
-        given = ir.ExternalTensor(location, 0, nbytes, ir.DataType.FLOAT, shape=ir.Shape([3]),
+        tensor = ir.ExternalTensor(location, 0, nbytes, ir.DataType.FLOAT, shape=ir.Shape([3]),
                                   name="w", base_dir=str(folder))  # fmt: skip
     g, _ = started(x=FLOAT[3])
-    with pytest.raises(OnnxwrightError, match=f"(?s){found}"):
-        g.initializer(given)
+    with pytest.raises(OnnxwrightError, match=f"(?s){message}"):
+        g.initializer(tensor)
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -330,8 +330,8 @@ def test_names_in_a_body_that_is_traced_again():
 
     y = g.op.Loop(n, None, x, body=body)
     g.output(y + g.initializer(np.full(1, 3, np.float32), "v"), "y")
-    found = run(g, x=np.zeros(1, np.float32), n=np.array(2))
-    assert found[0].tolist() == [3, 4, 4]
+    outputs = run(g, x=np.zeros(1, np.float32), n=np.array(2))
+    assert outputs[0].tolist() == [3, 4, 4]
 
 
 def test_an_input_keeps_its_name():
@@ -348,8 +348,8 @@ def test_outputs_that_are_inputs_constants_or_twice_the_same():
     y = x * 2
     for name, value in {"a": x, "b": y, "c": y, "d": 3.0, "e": x}.items():
         g.output(value, name)
-    found = run(g, x=np.array([1, 2], np.float32))
-    assert [f.tolist() for f in found] == [[1, 2], [2, 4], [2, 4], 3.0, [1, 2]]
+    outputs = run(g, x=np.array([1, 2], np.float32))
+    assert [f.tolist() for f in outputs] == [[1, 2], [2, 4], [2, 4], 3.0, [1, 2]]
 
 
 def test_nodes_of_any_domain_and_outputs_without_inference():
@@ -378,12 +378,12 @@ def test_control_flow_runs():
     assert (total.shape, partial.shape) == ((3,), ("N", 3))
     for n_output, value in enumerate((*y, grown, rows, total, partial)):
         g.output(value, f"o{n_output}")
-    found = run(g, x=X, n=np.array(2), c=np.array(True))
-    np.testing.assert_allclose(found[0], X + 1)
-    assert found[1] == 5
-    assert found[2].shape == (6, 3)
-    assert found[3].tolist() == [0, 1]
-    np.testing.assert_allclose(found[4], X.sum(0))
+    outputs = run(g, x=X, n=np.array(2), c=np.array(True))
+    np.testing.assert_allclose(outputs[0], X + 1)
+    assert outputs[1] == 5
+    assert outputs[2].shape == (6, 3)
+    assert outputs[3].tolist() == [0, 1]
+    np.testing.assert_allclose(outputs[4], X.sum(0))
 
 
 def test_branches_nest_and_see_what_is_around():

@@ -78,9 +78,9 @@ def test_nodes_are_built_into_a_graph() -> None:
         return op.Relu(op.Neg(x) + same) + op.MatMul(neg, w), x
 
     x = graph.inputs[0]
-    made, passed = ow.build_into(graph, more, [x, x, first.outputs[0]], before=last)
+    output, passed = ow.build_into(graph, more, [x, x, first.outputs[0]], before=last)
     assert passed is x
-    last.replace_input_with(0, made)
+    last.replace_input_with(0, output)
     assert [n.op_type for n in graph] == ["Neg", "Neg", "Add", "Relu", "MatMul", "Add", "Mul"]
     assert sorted(graph.initializers) == ["w", "w_1"]
     assert {n.graph for n in graph} == {graph}
@@ -95,10 +95,10 @@ def test_nodes_are_built_into_a_function() -> None:
     )
     (y,) = function.outputs
     many = np.arange(600, dtype=np.float32)
-    made = ow.build_into(function, lambda op, y: op.Add(y, many), [y])
-    function.outputs[0] = made
+    output = ow.build_into(function, lambda op, y: op.Add(y, many), [y])
+    function.outputs[0] = output
     assert [n.op_type for n in function] == ["Neg", "Constant", "Add"]
-    assert ir.to_proto(function).output[0] == made.name
+    assert ir.to_proto(function).output[0] == output.name
 
 
 def test_modules_are_entered_and_left() -> None:

@@ -60,14 +60,14 @@ def test_an_opened_model_is_the_same_model(model: onnx.ModelProto) -> None:
     model.doc_string, model.model_version = "a model", 3
     model.metadata_props.add(key="who", value="me")
     model.graph.metadata_props.add(key="where", value="here")
-    made = GraphBuilder.from_model(model).to_model_proto()
-    made.producer_version = model.producer_version
-    assert str(made) == str(model) or assert_isomorphic(made, model) is None
-    assert [n.name for n in made.graph.initializer] == [n.name for n in model.graph.initializer]
-    assert len(made.graph.node) == len(model.graph.node)
-    assert made.metadata_props == model.metadata_props
-    assert made.graph.metadata_props == model.graph.metadata_props
-    assert (made.doc_string, made.model_version) == (model.doc_string, 3)
+    reopened = GraphBuilder.from_model(model).to_model_proto()
+    reopened.producer_version = model.producer_version
+    assert str(reopened) == str(model) or assert_isomorphic(reopened, model) is None
+    assert [n.name for n in reopened.graph.initializer] == [n.name for n in model.graph.initializer]
+    assert len(reopened.graph.node) == len(model.graph.node)
+    assert reopened.metadata_props == model.metadata_props
+    assert reopened.graph.metadata_props == model.graph.metadata_props
+    assert (reopened.doc_string, reopened.model_version) == (model.doc_string, 3)
 
 
 def test_nodes_are_added_to_an_opened_model(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_nodes_are_added_to_an_opened_model(tmp_path: Path) -> None:
     g.remove_output("b")
     with pytest.raises(OnnxwrightError, match="OW541"):
         g.remove_output("b")
-    made = g.to_ir_model()
-    assert isinstance(made.graph.initializers["w"].const_value, ir.ExternalTensor)
-    found = CompiledModel(made)(X, np.array([1, 10], np.float32))
+    ir_model = g.to_ir_model()
+    assert isinstance(ir_model.graph.initializers["w"].const_value, ir.ExternalTensor)
+    output = CompiledModel(ir_model)(X, np.array([1, 10], np.float32))
     w = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
-    np.testing.assert_allclose(found, X @ w * [1, 10])
+    np.testing.assert_allclose(output, X @ w * [1, 10])
 
 
 def test_names_of_an_opened_model_are_taken() -> None:
@@ -113,9 +113,9 @@ def test_a_default_of_an_input_stays() -> None:
     assert [i.name for i in model.graph.input] == ["x", "w"]
     g = GraphBuilder.from_model(model)
     g.output(g.value("y") + 1, "z")
-    made = g.to_model_proto()
-    assert [i.name for i in made.graph.input] == ["x", "w"]
-    assert [i.name for i in made.graph.initializer][-1] == "w"
+    proto = g.to_model_proto()
+    assert [i.name for i in proto.graph.input] == ["x", "w"]
+    assert [i.name for i in proto.graph.initializer][-1] == "w"
 
 
 @pytest.mark.parametrize("bad", [3, None, b"nonsense", "/nowhere/model.onnx"])
@@ -138,10 +138,10 @@ def test_one_model_is_two_parts() -> None:
     g.output(second, "b2")
     model = g.to_model_proto()
     assert len({t.name for t in model.graph.initializer} | {"w", "K"}) == 4
-    found = CompiledModel(model)(X, X[:1])
+    outputs = CompiledModel(model)(X, X[:1])
     weight = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
-    np.testing.assert_allclose(found[0], X @ weight)
-    np.testing.assert_allclose(found[1], X[:1] @ weight)
+    np.testing.assert_allclose(outputs[0], X @ weight)
+    np.testing.assert_allclose(outputs[1], X[:1] @ weight)
 
 
 @pytest.mark.parametrize("fold", [True, False])
@@ -228,8 +228,8 @@ def test_an_unfinished_graph_is_run() -> None:
     np.testing.assert_allclose(g.run({"h": one, "n": np.array(1)}, total), 2 * one)
     assert list(g.run({"x": X, "n": np.array(0)})) == [total.value.name]
     g.output(g.op.Neg(total), "y")
-    (found,) = g.run({"x": X, "n": np.array(0)}).values()
-    np.testing.assert_allclose(found, -one)
+    (negated,) = g.run({"x": X, "n": np.array(0)}).values()
+    np.testing.assert_allclose(negated, -one)
     assert [v.name for v in g.to_model_proto().graph.output] == ["y"]
     np.testing.assert_allclose(CompiledModel(g.to_model_proto())(X, np.array(0)), -one)
 
@@ -241,9 +241,9 @@ def test_values_of_a_body_are_run() -> None:
     with g.subgraph("body") as body:
         i = body.input("i", INT64[()])
         y = x + g.op.Cast(i, to=FLOAT)
-        found = g.run({"x": X[0], "i": np.array(4)}, y)
+        array = g.run({"x": X[0], "i": np.array(4)}, y)
         body.output(y)
-    np.testing.assert_allclose(found, X[0] + 4)
+    np.testing.assert_allclose(array, X[0] + 4)
 
 
 def test_functions_are_run() -> None:
@@ -317,16 +317,16 @@ def test_without_folding_each_call_is_a_node() -> None:
     kinds = [n.op_type for n in g.to_model_proto().graph.node]
     assert kinds == ["Constant", "Neg", "Identity", "Cast", "Exp", "Exp", "Add", "Mul", "Shape",
                      "If", "Reshape"]  # fmt: skip
-    (found,) = ReferenceEvaluator(g.to_model_proto()).run(None, {"x": X})
-    np.testing.assert_allclose(found, 2 * np.exp(X) * [1, 2, 3], rtol=1e-6)
+    (output,) = ReferenceEvaluator(g.to_model_proto()).run(None, {"x": X})
+    np.testing.assert_allclose(output, 2 * np.exp(X) * [1, 2, 3], rtol=1e-6)
 
 
 def test_what_is_added_to_an_opened_model_folds_or_not() -> None:
     """As the builder is asked."""
-    for fold, wanted in ((True, ["MatMul"]), (False, ["MatMul", "Identity"])):
+    for fold, expected in ((True, ["MatMul"]), (False, ["MatMul", "Identity"])):
         g = GraphBuilder.from_model(WEIGHT, fold=fold)
         g.op.Identity(g.value("b"))
-        assert [n.op_type for n in g.to_model_proto().graph.node] == wanted
+        assert [n.op_type for n in g.to_model_proto().graph.node] == expected
 
 
 # -- module paths ----------------------------------------------------------------------------------
@@ -431,17 +431,17 @@ def test_an_exported_program_is_a_part_and_is_opened() -> None:
 
     net = Net().eval()
     program = ow.export(net, (torch.zeros(4, 3),), dynamic_shapes=({0: "batch"},))
-    wanted = net(torch.from_numpy(X)).detach().numpy()
+    expected = net(torch.from_numpy(X)).detach().numpy()
     g = GraphBuilder(opset=program.model.graph.opset_imports[""])
     with g.scope("tower"):
         y = g.call(program, g.input("x", FLOAT["N", 3]))
     assert y.shape == ("N", 2)
-    np.testing.assert_allclose(g.run({"x": X}, y), wanted, rtol=1e-5)
+    np.testing.assert_allclose(g.run({"x": X}, y), expected, rtol=1e-5)
     g.output(y, "y")
     scopes = [props(n).get("name_scopes", "") for n in g.to_model_proto().graph.node]
     assert any("'tower.fc'" in s for s in scopes)
     h = GraphBuilder.from_model(program)
     (name,) = h.outputs
     h.output(h.op.Neg(name), "less")
-    made = CompiledModel(h.to_ir_model())
-    np.testing.assert_allclose(made(X)[1], -wanted, rtol=1e-5)
+    compiled = CompiledModel(h.to_ir_model())
+    np.testing.assert_allclose(compiled(X)[1], -expected, rtol=1e-5)

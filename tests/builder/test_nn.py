@@ -209,8 +209,8 @@ def test_both_sides_of_a_condition() -> None:
     model.load_state_dict(numbers)
     x, flag = g.input("x", FLOAT["N", 4]), g.input("flag", BOOL[()])
     g.output(model(g.op, x, flag), "y")
-    for side, given in (("left", True), ("right", False)):
-        (y,) = ow.run_model(g.to_model_proto(), [X, np.array(given)])
+    for side, condition in (("left", True), ("right", False)):
+        (y,) = ow.run_model(g.to_model_proto(), [X, np.array(condition)])
         want = X @ numbers[f"{side}.weight"].T + numbers[f"{side}.bias"]
         np.testing.assert_allclose(y, want, rtol=1e-5)
 

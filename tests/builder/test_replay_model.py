@@ -62,29 +62,29 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "wanted"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-def test_replay(text: str, wanted: list[str]) -> None:
+@pytest.mark.parametrize(("text", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_replay(text: str, expected: list[str]) -> None:
     model = onnx.parser.parse_model(text)
     model.metadata_props.add(key="k", value="v")
     model.graph.node[-1].name = "last"
     model.graph.node[-1].metadata_props.add(key="note", value="n")
-    made = ir.to_proto(replay_model(ir.from_proto(model)))
-    assert [n.op_type for n in made.graph.node] == wanted
-    assert list(made.graph.input) == list(model.graph.input)
-    assert list(made.graph.output) == list(model.graph.output)
-    assert [i.name for i in made.graph.initializer] == [i.name for i in model.graph.initializer]
-    assert made.opset_import == model.opset_import
-    assert made.metadata_props[0].value == "v"
-    if wanted[-1] != "Identity":
-        assert made.graph.node[-1].name == "last"
-        assert made.graph.node[-1].metadata_props[0].value == "n"
-        assert made.graph.node[-1].output == model.graph.node[-1].output
+    replayed = ir.to_proto(replay_model(ir.from_proto(model)))
+    assert [n.op_type for n in replayed.graph.node] == expected
+    assert list(replayed.graph.input) == list(model.graph.input)
+    assert list(replayed.graph.output) == list(model.graph.output)
+    assert [i.name for i in replayed.graph.initializer] == [i.name for i in model.graph.initializer]
+    assert replayed.opset_import == model.opset_import
+    assert replayed.metadata_props[0].value == "v"
+    if expected[-1] != "Identity":
+        assert replayed.graph.node[-1].name == "last"
+        assert replayed.graph.node[-1].metadata_props[0].value == "n"
+        assert replayed.graph.node[-1].output == model.graph.node[-1].output
 
 
 def test_function_bodies_are_replayed_and_keep_references() -> None:
     model = onnx.parser.parse_model(CASES[5][1])
-    made = ir.to_proto(replay_model(ir.from_proto(model)))
-    (function,) = made.functions
+    replayed = ir.to_proto(replay_model(ir.from_proto(model)))
+    (function,) = replayed.functions
     assert [n.op_type for n in function.node] == ["LeakyRelu"]
     assert function.node[0].attribute[0].ref_attr_name == "alpha"
     assert list(function.attribute) == ["alpha"]
@@ -92,13 +92,13 @@ def test_function_bodies_are_replayed_and_keep_references() -> None:
 
 def test_functions_can_be_inlined() -> None:
     model = onnx.parser.parse_model(CASES[5][1])
-    made = replay_model(ir.from_proto(model), ReplayOptions(inline=lambda _: True))
-    assert [n.op_type for n in made.graph] == ["LeakyRelu"]
-    assert not made.functions
+    inlined = replay_model(ir.from_proto(model), ReplayOptions(inline=lambda _: True))
+    assert [n.op_type for n in inlined.graph] == ["LeakyRelu"]
+    assert not inlined.functions
 
 
 def test_verbatim_keeps_every_node() -> None:
     model = onnx.parser.parse_model(CASES[0][1])
-    made = replay_model(ir.from_proto(model), ReplayOptions(verbatim=True))
-    assert [n.op_type for n in made.graph] == ["Identity", "Relu", "Neg"]
-    assert [v.name for n in made.graph for v in n.outputs] == ["a", "b", "y"]
+    replayed = replay_model(ir.from_proto(model), ReplayOptions(verbatim=True))
+    assert [n.op_type for n in replayed.graph] == ["Identity", "Relu", "Neg"]
+    assert [v.name for n in replayed.graph for v in n.outputs] == ["a", "b", "y"]

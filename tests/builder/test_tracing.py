@@ -38,9 +38,9 @@ def session(model):
 def fits(shape, array, size):
     if shape is None:
         return True
-    known = [dims.evaluate(d, {"N": size}) for d in shape]
-    return len(known) == array.ndim and all(
-        k is None or k == n for k, n in zip(known, array.shape, strict=True)
+    sizes = [dims.evaluate(d, {"N": size}) for d in shape]
+    return len(sizes) == array.ndim and all(
+        k is None or k == n for k, n in zip(sizes, array.shape, strict=True)
     )
 
 
@@ -63,16 +63,18 @@ def test_a_program_is_the_same_eager_and_traced(seed):
         except (OnnxwrightError, IndexError):
             assert size != 3
             continue
-        wanted = [v.value for v in eager[len(values) :]]
+        expected = [v.value for v in eager[len(values) :]]
         used = {i.name for i in run.get_inputs()}
-        found = run.run(None, {k: v for k, v in feeds.items() if k in used})
-        for step, (want, got, (kind, known, array)) in enumerate(zip(wanted, found, facts)):
+        results = run.run(None, {k: v for k, v in feeds.items() if k in used})
+        for step, (want, got, (kind, value_dims, array)) in enumerate(
+            zip(expected, results, facts)
+        ):
             assert got.dtype == want.dtype == kind.dtype.numpy, step
             assert got.shape == want.shape, step
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=str(step))
             assert fits(kind.shape, got, size), (step, kind, got.shape, size)
-            if known is not None:
-                listed = known if isinstance(known, tuple) else (known,)
+            if value_dims is not None:
+                listed = value_dims if isinstance(value_dims, tuple) else (value_dims,)
                 for d, n in zip(listed, got.ravel().tolist(), strict=True):
                     assert dims.evaluate(d, {"N": size}) in (None, n), step
             if array is not None:

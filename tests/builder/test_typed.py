@@ -21,17 +21,17 @@ CLASSES = {n.name: n for n in ast.parse(STUB).body if isinstance(n, ast.ClassDef
 
 
 def methods(version: int) -> dict[str, ast.FunctionDef]:
-    found: dict[str, ast.FunctionDef] = {}
+    definitions: dict[str, ast.FunctionDef] = {}
     for v in range(1, version + 1):
         body = CLASSES[f"Ops{v}"].body
-        found.update({n.name: n for n in body if isinstance(n, ast.FunctionDef)})
-    return found
+        definitions.update({n.name: n for n in body if isinstance(n, ast.FunctionDef)})
+    return definitions
 
 
 @pytest.mark.parametrize("version", [1, 13, 18, registry.newest()])
 def test_an_opset_has_its_operators(version: int) -> None:
-    known = {n: registry.signature("", n, version) for n in registry.all_names("")}
-    there = {name for name, sig in known.items() if sig is not None and not sig.deprecated}
+    signatures = {n: registry.signature("", n, version) for n in registry.all_names("")}
+    there = {name for name, sig in signatures.items() if sig is not None and not sig.deprecated}
     typed = methods(version)
     assert there <= typed.keys()
     for name in typed.keys() - there:
@@ -60,12 +60,12 @@ def test_results_are_as_many_as_the_schema_says() -> None:
 
 def test_the_builder_has_the_options_that_it_takes() -> None:
     options = [*inspect.signature(ow.GraphBuilder.__init__).parameters][1:]
-    made = [
+    overloads = [
         node for node in CLASSES["GraphBuilder"].body
         if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     ]  # fmt: skip
-    assert len(made) == registry.newest() + 2
-    assert all([a.arg for a in node.args.kwonlyargs] == options for node in made)
+    assert len(overloads) == registry.newest() + 2
+    assert all([a.arg for a in node.args.kwonlyargs] == options for node in overloads)
 
 
 def test_it_is_current() -> None:

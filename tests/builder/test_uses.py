@@ -91,8 +91,8 @@ def test_arrays_take_the_type_of_what_they_meet(kind: Any) -> None:
     for n, value in enumerate(results):
         assert value.dtype is x.dtype
         g.output(value, f"y{n}")
-    given = X.astype(x.dtype.numpy)
-    np.testing.assert_array_equal(run(g, x=given)[0], given + whole)
+    array = X.astype(x.dtype.numpy)
+    np.testing.assert_array_equal(run(g, x=array)[0], array + whole)
 
 
 def test_fractions_do_not_become_integers() -> None:
@@ -112,8 +112,8 @@ def test_tensors_that_track_gradients() -> None:
     x = g.input("x", FLOAT["N", 3])
     g.output(g.op.Gemm(x, layer.weight, layer.bias, transB=1), "y")
     g.output(x @ layer.weight.t(), "z")
-    wanted = layer(torch.from_numpy(X)).detach().numpy()
-    np.testing.assert_allclose(run(g, x=X)[0], wanted, rtol=1e-5, atol=1e-6)
+    expected = layer(torch.from_numpy(X)).detach().numpy()
+    np.testing.assert_allclose(run(g, x=X)[0], expected, rtol=1e-5, atol=1e-6)
 
 
 # -- functions and graphs --------------------------------------------------------------------------

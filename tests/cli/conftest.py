@@ -46,10 +46,10 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a space in its name, and a file with two scripts."""
-    made = tmp_path / "my models"
-    made.mkdir()
-    (made / "two scripts.py").write_text(PROGRAM, encoding="utf-8")
-    return made
+    path = tmp_path / "my models"
+    path.mkdir()
+    (path / "two scripts.py").write_text(PROGRAM, encoding="utf-8")
+    return path
 
 
 Command = Callable[..., "subprocess.CompletedProcess[Any]"]

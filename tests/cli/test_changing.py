@@ -126,9 +126,9 @@ def test_what_cannot_run_cannot_be_verified(model: Path, monkeypatch, capsys) ->
     assert "own:Unknown" in said  # what the runtime says of it
     text = '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) { y = Abs(x) }'
     onnx.save(parser.parse_model(text), "r.onnx")
-    made = onnx.load("r.onnx")
-    made.graph.input[0].type.tensor_type.ClearField("shape")  # of any number of dimensions
-    onnx.save(made, "r.onnx")
+    proto = onnx.load("r.onnx")
+    proto.graph.input[0].type.tensor_type.ClearField("shape")  # of any number of dimensions
+    onnx.save(proto, "r.onnx")
     assert main("optimize r.onnx --verify".split()) == 2
     assert "nothing can be drawn for the input `x`" in capsys.readouterr().err
 
@@ -138,9 +138,9 @@ def test_a_warning_of_a_command_points_at_no_line_of_python(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(model)
-    made = onnx.load("m.onnx")
-    made.training_info.add().algorithm.name = "step"
-    onnx.save(made, "s.onnx")
+    proto = onnx.load("m.onnx")
+    proto.training_info.add().algorithm.name = "step"
+    onnx.save(proto, "s.onnx")
     monkeypatch.setattr("sys.argv", [__file__])
     assert main("optimize s.onnx -o t.onnx".split()) == 0
     said = capsys.readouterr().err

@@ -137,13 +137,13 @@ def test_fixes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the fixes replace is the misspelled word alone; an unsure one is not offered."""
     Path("calls.py").write_text(CALLS)
     _, text = said(capsys, "json", "calls.py")
-    found = [d["fixes"] for d in json.loads(text)["files"][0]["diagnostics"]]
-    assert [[f["title"] for f in fixes] for fixes in found] == [
+    fixes_of_each = [d["fixes"] for d in json.loads(text)["files"][0]["diagnostics"]]
+    assert [[f["title"] for f in fixes] for fixes in fixes_of_each] == [
         ["replace `Reluu` by `Relu`"], ["replace `axes` by `axis`"],
         ["replace `wieght` by `weight`"], [], [],
     ]  # fmt: skip
     lines = CALLS.splitlines()
-    for (fix,) in found[:3]:
+    for (fix,) in fixes_of_each[:3]:
         span = fix["span"]
         line = lines[span["line"] - 1]
         lines[span["line"] - 1] = line[: span["col"]] + fix["text"] + line[span["end_col"] :]

@@ -82,12 +82,14 @@ def test_compile_takes_types_attributes_and_the_form_from_the_name(command, fold
 
 
 def test_a_model_goes_through_pipes(command: Any) -> None:
-    made = command("compile", SCRIPT, "-o", "-", text=False)
-    assert made.returncode == 0, made.stderr
-    assert onnx.load_model_from_string(made.stdout).graph.name == "model"
-    ran = command("run", "-", "--random", "--dim", "N=5", "--json", input=made.stdout, text=False)
+    compiled = command("compile", SCRIPT, "-o", "-", text=False)
+    assert compiled.returncode == 0, compiled.stderr
+    assert onnx.load_model_from_string(compiled.stdout).graph.name == "model"
+    ran = command(
+        "run", "-", "--random", "--dim", "N=5", "--json", input=compiled.stdout, text=False
+    )
     assert json.loads(ran.stdout)["outputs"]["output"]["shape"] == [5, 3], ran.stderr
-    shown = command("show", "-", input=made.stdout, text=False)
+    shown = command("show", "-", input=compiled.stdout, text=False)
     assert b"graph model(x: FLOAT[N, 3])" in shown.stdout
     assert b"\x1b" not in shown.stdout
 
@@ -97,9 +99,9 @@ def test_run_takes_inputs_from_files_and_from_the_line(command: Any, models: Pat
     np.save(models / "x file.npy", x)
     np.savez(models / "all.npz", x=x)
     (models / "x.pb").write_bytes(onnx.numpy_helper.from_array(x, "x").SerializeToString())
-    for given in ("x=x file.npy", "all.npz", "x.pb", "x file.npy", "x=[[1, -1, 2]]"):
-        done = command("run", "one model.onnx", "--inputs", given)
-        assert done.stdout == "y: FLOAT[1, 3] = [[1. 0. 6.]]\n", (given, done.stderr)
+    for argument in ("x=x file.npy", "all.npz", "x.pb", "x file.npy", "x=[[1, -1, 2]]"):
+        done = command("run", "one model.onnx", "--inputs", argument)
+        assert done.stdout == "y: FLOAT[1, 3] = [[1. 0. 6.]]\n", (argument, done.stderr)
     done = command(
         "run", "one model.onnx", "--inputs", "all.npz", "-o", "out.npz", "--evaluator", "reference"
     )

@@ -37,8 +37,8 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     two = [np.ones(2, np.float32), np.zeros(3, np.float32)]
     (tmp_path / "s.pb").write_bytes(numpy_helper.from_list(two, "s").SerializeToString())
     np.savez(tmp_path / "s.npz", *two)
-    given = numpy_helper.from_optional(two[0], "o")
-    (tmp_path / "o.pb").write_bytes(given.SerializeToString())
+    optional = numpy_helper.from_optional(two[0], "o")
+    (tmp_path / "o.pb").write_bytes(optional.SerializeToString())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -106,9 +106,9 @@ def test_sequences_and_maps_are_json(models: Path, capsys: pytest.CaptureFixture
         assert main(["run", *arguments, "--json"]) == 0
         return json.loads(capsys.readouterr().out)["outputs"]
 
-    found = run("sequence.onnx", "--inputs", "s=[[1, 2], [3]]", "i=1")
-    assert [item["data"] for item in found["r"]["items"]] == [[1, 2], [3]]
-    found = run("maps.onnx", "--inputs", "x=[[1, 2]]")
-    assert found["y"]["items"][0]["data"] == {"5": 1.0, "7": 2.0}
-    found = run("brain.onnx", "--inputs", "x=[1.5, 2]")
-    assert found["y"]["data"] == [1.5, 2.0]
+    outputs = run("sequence.onnx", "--inputs", "s=[[1, 2], [3]]", "i=1")
+    assert [item["data"] for item in outputs["r"]["items"]] == [[1, 2], [3]]
+    outputs = run("maps.onnx", "--inputs", "x=[[1, 2]]")
+    assert outputs["y"]["items"][0]["data"] == {"5": 1.0, "7": 2.0}
+    outputs = run("brain.onnx", "--inputs", "x=[1.5, 2]")
+    assert outputs["y"]["data"] == [1.5, 2.0]

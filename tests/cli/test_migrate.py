@@ -67,9 +67,9 @@ def test_what_is_different_has_a_note(text: str) -> None:
 
 def test_torch_onnx_without_a_counterpart_has_a_note() -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    made = migrate("import torch\ntorch.onnx.symbolic_opset9.relu(g, x)\n")
-    assert [n.line for n in made.notes] == [2]
-    assert "custom_translation_table" in made.notes[0].text
+    migrated = migrate("import torch\ntorch.onnx.symbolic_opset9.relu(g, x)\n")
+    assert [n.line for n in migrated.notes] == [2]
+    assert "custom_translation_table" in migrated.notes[0].text
 
 
 def test_a_file_is_changed_only_when_asked(tmp_path, capsys) -> None:
@@ -87,7 +87,7 @@ def test_a_file_is_changed_only_when_asked(tmp_path, capsys) -> None:
 
 
 @each(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         (
             "import torch.onnx as tonnx\ntonnx.export(m, (x,), 'm.onnx')\n",
@@ -132,18 +132,18 @@ def test_a_file_is_changed_only_when_asked(tmp_path, capsys) -> None:
         ),
     ],
 )
-def test_torch_onnx_under_another_name(text: str, wanted: str) -> None:
-    assert migrate(text).text == wanted
+def test_torch_onnx_under_another_name(text: str, expected: str) -> None:
+    assert migrate(text).text == expected
 
 
 def test_other_names_of_torch_onnx_without_a_counterpart() -> None:
     text = "import torch.onnx as t\nt.JitScalarType.from_value(x)\n"
-    found = migrate(text)
-    assert found.text == text
-    assert [(note.line, "JitScalarType" in note.text) for note in found.notes] == [(2, True)]
-    found = migrate("import torch\no = torch.onnx\no.export(m)\no.JitScalarType.from_value(x)\n")
-    assert "o = torch.onnx\ntorch_onnx.export(m)\no.JitScalarType" in found.text
-    assert [note.line for note in found.notes] == [4]
+    migrated = migrate(text)
+    assert migrated.text == text
+    assert [(note.line, "JitScalarType" in note.text) for note in migrated.notes] == [(2, True)]
+    migrated = migrate("import torch\no = torch.onnx\no.export(m)\no.JitScalarType.from_value(x)\n")
+    assert "o = torch.onnx\ntorch_onnx.export(m)\no.JitScalarType" in migrated.text
+    assert [note.line for note in migrated.notes] == [4]
 
 
 FILES = Path(__file__).parent / "migrate"
@@ -155,12 +155,12 @@ FILES = Path(__file__).parent / "migrate"
 def test_a_whole_file(name: str) -> None:
     """`x.py` becomes `x.migrated.py`; the lines `# line: text` at its end are the notes."""
     pytest.importorskip("torch", reason="torch is not installed")
-    made = migrate((FILES / name).read_text(encoding="utf-8"))
-    said = "".join(f"# {n.line}: {n.text}\n" for n in made.notes)
-    wanted = (FILES / name).with_suffix(".migrated.py").read_text(encoding="utf-8")
-    assert made.text + said == wanted
-    compile(made.text, name, "exec")
-    assert migrate(made.text).text == made.text
+    migrated = migrate((FILES / name).read_text(encoding="utf-8"))
+    said = "".join(f"# {n.line}: {n.text}\n" for n in migrated.notes)
+    expected = (FILES / name).with_suffix(".migrated.py").read_text(encoding="utf-8")
+    assert migrated.text + said == expected
+    compile(migrated.text, name, "exec")
+    assert migrate(migrated.text).text == migrated.text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-8"])
@@ -176,7 +176,7 @@ def test_encoding_and_line_ends_stay(encoding: str, newline: str, tmp_path: Path
     path = tmp_path / "model.py"
     path.write_bytes(newline.join(lines).encode(encoding))
     assert main(["migrate", str(path), "--write"]) == 0
-    wanted = [
+    expected = [
         lines[0],
         "from onnxwright import torch_onnx as onnx",
         "from torch import nn",
@@ -185,7 +185,7 @@ def test_encoding_and_line_ends_stay(encoding: str, newline: str, tmp_path: Path
         "from onnxwright import script",
         "",
     ]
-    assert path.read_bytes() == newline.join(wanted).encode(encoding)
+    assert path.read_bytes() == newline.join(expected).encode(encoding)
 
 
 HEAD = "import onnxwright as ow\nfrom onnxwright import FLOAT, Tensor\n"
@@ -207,13 +207,13 @@ LONG_FORMS = {
 @each("program", ["def f(x: {}): ...\n", "def f() -> {}: ...\n", "x: {} = y\n", "I = {}\nx: I\n"])
 def test_annotations_are_written_in_the_long_form_and_back(short: str, program: str) -> None:
     before = HEAD + program.format(short)
-    made = to_annotated(before)
-    assert program.format(LONG_FORMS[short]) in made.text
-    assert "from typing import Annotated\n" in made.text
-    assert ("from onnxwright import Shape" in made.text) is (" Shape[" in LONG_FORMS[short])
-    assert made.notes == ()
-    assert to_annotated(made.text).text == made.text
-    assert to_brackets(made.text).text == before
+    annotated = to_annotated(before)
+    assert program.format(LONG_FORMS[short]) in annotated.text
+    assert "from typing import Annotated\n" in annotated.text
+    assert ("from onnxwright import Shape" in annotated.text) is (" Shape[" in LONG_FORMS[short])
+    assert annotated.notes == ()
+    assert to_annotated(annotated.text).text == annotated.text
+    assert to_brackets(annotated.text).text == before
 
 
 def test_both_forms_mean_the_same() -> None:
@@ -237,8 +237,8 @@ def test_both_forms_mean_the_same() -> None:
     ],
 )
 def test_annotations_that_change_otherwise(short: str, long: str) -> None:
-    made = to_annotated(f"import typing as t\n{HEAD}def f(x: {short}): ...\n")
-    assert f"def f(x: {long}): ..." in made.text
+    annotated = to_annotated(f"import typing as t\n{HEAD}def f(x: {short}): ...\n")
+    assert f"def f(x: {long}): ..." in annotated.text
 
 
 def test_what_is_no_annotation_stays() -> None:
@@ -249,8 +249,8 @@ def test_what_is_no_annotation_stays() -> None:
 
 
 def test_descriptions_and_quotes_have_a_note() -> None:
-    made = to_annotated(HEAD + "def f(x: \"FLOAT['N']\"): ...\n")
-    assert [(n.line, "in quotes" in n.text) for n in made.notes] == [(3, True)]
+    annotated = to_annotated(HEAD + "def f(x: \"FLOAT['N']\"): ...\n")
+    assert [(n.line, "in quotes" in n.text) for n in annotated.notes] == [(3, True)]
     text = (
         HEAD + "from typing import Annotated\n" + 'def f(x: Annotated[FLOAT, "N", "the rows"]): ...'
     )

@@ -62,9 +62,9 @@ def test_errors_are_json_where_that_is_asked_for(odd: Path, capsys) -> None:
         encoding="utf-8",
     )
     assert main(["compile", "bad.py:f", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["diagnostics"][0]["code"] == "OW201"
-    assert found["diagnostics"][0]["span"]["line"] == 6
+    output = json.loads(capsys.readouterr().out)
+    assert output["diagnostics"][0]["code"] == "OW201"
+    assert output["diagnostics"][0]["span"]["line"] == 6
 
 
 def test_check_and_explain_and_stubs_are_json(odd: Path, capsys) -> None:
@@ -75,9 +75,9 @@ def test_check_and_explain_and_stubs_are_json(odd: Path, capsys) -> None:
         encoding="utf-8",
     )
     assert main(["check", "f.py", "gone.py", "--json"]) == 2
-    found = json.loads(capsys.readouterr().out)
-    assert found["ok"] is False
-    one, other = found["files"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["ok"] is False
+    one, other = output["files"]
     assert one["scripts"] == [
         {"name": "good", "compiles": True},
         {"name": "bad", "compiles": False},
@@ -109,12 +109,12 @@ def test_a_file_that_ends_python_is_told(odd: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_bug_of_ours_is_not_taken_for_a_difference(odd: Path, monkeypatch, capsys) -> None:
-    def broken(given: Any) -> int:
+    def broken(args: Any) -> int:
         raise KeyError("surprise")
 
-    made = entry.parser()
-    monkeypatch.setattr(entry, "parser", lambda: made)
-    for action in made._actions:
+    arg_parser = entry.parser()
+    monkeypatch.setattr(entry, "parser", lambda: arg_parser)
+    for action in arg_parser._actions:
         if action.dest == "command" and action.choices is not None:
             action.choices["show"].set_defaults(run=broken)  # type: ignore[index,call-overload]
     assert main(["show", "m.onnx"]) == 3

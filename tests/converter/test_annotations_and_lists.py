@@ -26,10 +26,10 @@ def test_annotated_locals_are_value_infos() -> None:
         return op.Sqrt(w)
 
     model = f.to_model_proto()
-    found = {v.name: v.type.tensor_type for v in model.graph.value_info}
-    assert list(found) == ["y", "w"]
-    assert [d.dim_param or d.dim_value for d in found["y"].shape.dim] == ["N", 4]
-    assert found["w"].elem_type == onnx.TensorProto.FLOAT
+    types = {v.name: v.type.tensor_type for v in model.graph.value_info}
+    assert list(types) == ["y", "w"]
+    assert [d.dim_param or d.dim_value for d in types["y"].shape.dim] == ["N", 4]
+    assert types["w"].elem_type == onnx.TensorProto.FLOAT
     onnx.checker.check_model(model, full_check=True)
 
 

@@ -65,11 +65,11 @@ def test_generated_functions_of_one_shape_are_distinguished() -> None:
         (y,) = ow.run_model(function.to_model_proto(), {"x": X})
         np.testing.assert_array_equal(y, X + n)
         np.testing.assert_array_equal(function(X), y)
-    made = []
+    scripts = []
     for name in ("Relu", "Neg", "Exp"):
         text = f"@script\ndef f(x: FLOAT['N']):\n    return op.{name}(x)\n"
-        made.append(generated(text))
-    names = [f.to_model_proto().graph.node[0].op_type for f in made]
+        scripts.append(generated(text))
+    names = [f.to_model_proto().graph.node[0].op_type for f in scripts]
     assert names == ["Relu", "Neg", "Exp"]
 
 

@@ -119,9 +119,9 @@ def test_a_deep_function_compiles_and_its_model_is_read_back(tmp_path: Path, nam
     onnx.ModelProto.FromString(data)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     x = np.array([1.0, 2.0], np.float32)
-    given = {"x": x, "i": np.array(i)}
-    (found,) = session.run(None, {v.name: given[v.name] for v in session.get_inputs()})
-    np.testing.assert_allclose(found, -x if added is None else x + added)
+    inputs = {"x": x, "i": np.array(i)}
+    (output,) = session.run(None, {v.name: inputs[v.name] for v in session.get_inputs()})
+    np.testing.assert_allclose(output, -x if added is None else x + added)
     function = f.to_function_proto()
     onnx.FunctionProto.FromString(function.SerializeToString())
 

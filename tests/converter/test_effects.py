@@ -619,8 +619,8 @@ def test_the_model_is_what_python_does(name: str) -> None:
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    (found,) = session.run(None, {"x": X})
-    np.testing.assert_allclose(found, expected)
+    (output,) = session.run(None, {"x": X})
+    np.testing.assert_allclose(output, expected)
     assert f.to_model_proto() == model, "compiling must not leave anything behind"
 
 
@@ -656,7 +656,7 @@ def test_warnings_come_out_once() -> None:
             x = parts[i] + 0.5
         return x
 
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         f.to_model_proto()
-    assert [w.message.diagnostic.code for w in found] == ["OW405"]  # type: ignore[union-attr]
+    assert [w.message.diagnostic.code for w in caught] == ["OW405"]  # type: ignore[union-attr]

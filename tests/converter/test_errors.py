@@ -73,12 +73,14 @@ def test_a_bad_program_gets_exactly_this_text(case: golden.Case) -> None:
 
 def _points_at_the_program(case: golden.Case) -> None:
     """The code is the file's, the place exists, and no file of ours is named."""
-    found, _ = golden.outcome(case.text)
+    diagnostics, _ = golden.outcome(case.text)
     if case.code in OTHER_FILES:
-        found = golden.run_text(case.text)  # their lines are known until the next program runs
+        diagnostics = golden.run_text(
+            case.text
+        )  # their lines are known until the next program runs
     lines = case.text.splitlines()
-    assert case.code in [d.code for d in found]
-    for diagnostic in found:
+    assert case.code in [d.code for d in diagnostics]
+    for diagnostic in diagnostics:
         assert diagnostic.span is not None
         file = diagnostic.span.file
         assert file in (golden.NAME, OTHER_FILES.get(case.code))

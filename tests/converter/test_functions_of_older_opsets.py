@@ -57,5 +57,5 @@ def test_the_model_has_one_opset_and_means_the_same(function: object) -> None:
     assert {o.version for o in model.opset_import if not o.domain} == {22}
     onnx.checker.check_model(model, full_check=True)
     x = np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32)
-    (made,) = run_model(model, {"x": x})
-    np.testing.assert_allclose(made, np.asarray(function(x)), rtol=1e-6)  # type: ignore[operator]
+    (output,) = run_model(model, {"x": x})
+    np.testing.assert_allclose(output, np.asarray(function(x)), rtol=1e-6)  # type: ignore[operator]

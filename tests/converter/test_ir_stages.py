@@ -93,8 +93,8 @@ X, Y, Z, FAR = map(_value, ("x", "y", "z", "far"))
 
 
 def _node(op: str, inputs: list[ir.Value], name: str, **attributes: object) -> ir.Node:
-    made = [ir.Attr(k, ir.AttributeType.INT, v) for k, v in attributes.items()]
-    return ir.Node("", op, inputs, made, outputs=[_value(name)])
+    attrs = [ir.Attr(k, ir.AttributeType.INT, v) for k, v in attributes.items()]
+    return ir.Node("", op, inputs, attrs, outputs=[_value(name)])
 
 
 def _relu(x: ir.Value, name: str = "y") -> ir.Node:

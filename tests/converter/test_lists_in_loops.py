@@ -259,8 +259,8 @@ def test_the_model_computes_what_python_does(name: str, tmp_path: Path) -> None:
         if name not in SCANNED:
             # NOTE: onnx's reference implementation does not stack scan outputs, it joins them.
             results["reference"] = onnx.reference.ReferenceEvaluator(model).run(None, inputs)
-        for runtime, found in results.items():
-            for one, other in zip(expected, found, strict=True):
+        for runtime, outputs in results.items():
+            for one, other in zip(expected, outputs, strict=True):
                 assert np.asarray(one).dtype == np.asarray(other).dtype
                 np.testing.assert_allclose(one, other, rtol=1e-6, err_msg=f"{runtime} n={n}")
 
@@ -274,18 +274,18 @@ def test_lists_that_are_only_appended_to_need_no_sequence(name: str, tmp_path: P
 @pytest.mark.parametrize("name", RETURNED)
 def test_a_list_is_returned_as_a_sequence(name: str, tmp_path: Path) -> None:
     f = function(RETURNED[name], tmp_path, " -> Sequence[FLOAT]")
-    (found,) = ow.run_model(f.to_model_proto(), {"x": X, "n": np.array(3)})
+    (items,) = ow.run_model(f.to_model_proto(), {"x": X, "n": np.array(3)})
     expected = f(X, np.array(3))
     assert isinstance(expected, list)
-    assert len(found) == len(expected)
-    for one, other in zip(expected, found, strict=True):
+    assert len(items) == len(expected)
+    for one, other in zip(expected, items, strict=True):
         np.testing.assert_allclose(one, other)
 
 
 def test_no_iteration_gives_no_items(tmp_path: Path) -> None:
     model = function(SCANNED["concatenated"], tmp_path).to_model_proto()
-    (found,) = ow.run_model(model, {"x": X, "n": np.array(0)})
-    assert found.shape == (0, 3)
+    (rows,) = ow.run_model(model, {"x": X, "n": np.array(0)})
+    assert rows.shape == (0, 3)
 
 
 def test_a_function_that_collects_is_called(tmp_path: Path) -> None:
@@ -306,8 +306,8 @@ def test_a_function_that_collects_is_called(tmp_path: Path) -> None:
         return powers(x, n) + 1
     """
     f = load_text(textwrap.dedent(text), tmp_path).f
-    (found,) = ow.run_model(f.to_model_proto(), {"x": X, "n": np.array(2)})
-    np.testing.assert_allclose(found, f(X, np.array(2)))
+    (output,) = ow.run_model(f.to_model_proto(), {"x": X, "n": np.array(2)})
+    np.testing.assert_allclose(output, f(X, np.array(2)))
 
 
 REFUSED = {

@@ -91,13 +91,13 @@ CASES: list[tuple[Any, int, list[str]]] = [
 def test_the_model_has_one_version_and_the_same_results(
     function: Any, version: int, nodes: list[str]
 ) -> None:
-    made = function.to_model_proto(opset_version=version)
-    onnx.checker.check_model(made, full_check=True)
-    assert made.opset_import[0].version == version
-    assert [n.op_type for n in made.graph.node if n.op_type not in ("Constant", "Shape")] == nodes
+    model = function.to_model_proto(opset_version=version)
+    onnx.checker.check_model(model, full_check=True)
+    assert model.opset_import[0].version == version
+    assert [n.op_type for n in model.graph.node if n.op_type not in ("Constant", "Shape")] == nodes
     expected = function(X)
-    found = run_model(made, [X])[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    output = run_model(model, [X])[0]
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
 @each(("function", "version"), [(gelu, 17), (rms, 13), (mean, 11)])
@@ -109,9 +109,9 @@ def test_onnx_own_converter_cannot_do_these(function: Any, version: int) -> None
 
 
 def test_a_call_is_converted_without_knowing_its_types() -> None:
-    made = unknown_types.to_function_proto()
-    assert [n.op_type for n in made.node] == ["Constant", "Squeeze", "Abs"]
-    assert made.opset_import[0].version == 18
+    proto = unknown_types.to_function_proto()
+    assert [n.op_type for n in proto.node] == ["Constant", "Squeeze", "Abs"]
+    assert proto.opset_import[0].version == 18
 
 
 def test_a_parameter_that_the_conversion_must_know() -> None:

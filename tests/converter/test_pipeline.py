@@ -14,9 +14,9 @@ def test_a_stage_is_a_function_of_its_name_in_its_room(name: str) -> None:
     home = "onnxwright" if name.startswith("ir.") else "onnxwright.converter"
     room, _, function = name.rpartition(".")
     places = [f"{home}.{name}", f"{home}.{room}" if room else home]
-    found = [m for m in map(_module, places) if m is not None]
-    wanted = {function, f"{function}_function"}
-    assert any(callable(getattr(m, w, None)) for m in found for w in wanted), name
+    modules = [m for m in map(_module, places) if m is not None]
+    names = {function, f"{function}_function"}
+    assert any(callable(getattr(m, w, None)) for m in modules for w in names), name
 
 
 def _module(name: str) -> object | None:

@@ -52,11 +52,11 @@ def body_of(source: str) -> hir.Block:
 @each("path", CASES)
 def test_a_stage_makes_exactly_this(path: Path) -> None:
     source, _, expected = path.read_text(encoding="utf-8").partition(MARK)
-    made = text(STAGES[path.parent.name](body_of(source))) + "\n"
+    actual = text(STAGES[path.parent.name](body_of(source))) + "\n"
     if os.environ.get("OW_ACCEPT"):
-        path.write_text(source.rstrip("\n") + "\n" + MARK + made, encoding="utf-8")
+        path.write_text(source.rstrip("\n") + "\n" + MARK + actual, encoding="utf-8")
         return
-    assert made == expected
+    assert actual == expected
 
 
 @each("stage", sorted(STAGES))

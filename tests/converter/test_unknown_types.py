@@ -51,8 +51,8 @@ def test_untyped_functions_compile(expression: str) -> None:
     text = f"@script\ndef f(a, b, c):\n    return {expression}\n"
     space: dict[str, Any] = {"script": script, "op": op}
     exec(text, space)
-    made = space["f"].to_function_proto()
-    names = {node.op_type for node in made.node}
+    proto = space["f"].to_function_proto()
+    names = {node.op_type for node in proto.node}
     assert expression.partition("(")[0].removeprefix("op.") in names
 
 

@@ -22,7 +22,7 @@ def chain(count: int) -> onnx.ModelProto:
     operators = ("Relu", "Add", "Mul", "MatMul", "Sub", "Reshape")
     names, nodes = ["x"], []
     for n in range(count):
-        operator, made = operators[n % len(operators)], f"v{n}"
+        operator, output = operators[n % len(operators)], f"v{n}"
         inputs = [names[-1]]
         if operator in ("Add", "Mul", "Sub"):
             inputs.append(names[max(0, len(names) - 3)])
@@ -30,8 +30,8 @@ def chain(count: int) -> onnx.ModelProto:
             inputs.append("weight")
         elif operator == "Reshape":
             inputs.append("shape")
-        nodes.append(helper.make_node(operator, inputs, [made]))
-        names.append(made)
+        nodes.append(helper.make_node(operator, inputs, [output]))
+        names.append(output)
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [8, 8]) for n in ("x", names[-1]))
     held = [
         numpy_helper.from_array(np.arange(64, dtype=np.float32).reshape(8, 8), "weight"),

@@ -113,15 +113,15 @@ def rich() -> onnx.ModelProto:
     model.graph.node[0].metadata_props.add(key="n", value="v")
     model.graph.value_info.add().CopyFrom(helper.make_tensor_value_info("read", 1, None))
     for overload in ("", "two"):
-        made = helper.make_function(
+        function = helper.make_function(
             "my.domain", "f", ["a", "b"], ["c"], [NODE("Add", ["a", "b"], ["c"])],
             [helper.make_opsetid("", 17)], ["k"],
         )  # fmt: skip
-        made.overload = overload
-        made.attribute_proto.add().CopyFrom(helper.make_attribute("z", [1.0, 2.0]))
-        made.attribute_proto.add().CopyFrom(helper.make_attribute("s", "text"))
-        made.value_info.add().CopyFrom(helper.make_tensor_value_info("c", 1, ["N"]))
-        model.functions.append(made)
+        function.overload = overload
+        function.attribute_proto.add().CopyFrom(helper.make_attribute("z", [1.0, 2.0]))
+        function.attribute_proto.add().CopyFrom(helper.make_attribute("s", "text"))
+        function.value_info.add().CopyFrom(helper.make_tensor_value_info("c", 1, ["N"]))
+        model.functions.append(function)
         node = NODE("f", ["x", "x"], [f"called{overload}"], domain="my.domain", k=1)
         node.overload = overload
         model.graph.node.append(node)
@@ -140,16 +140,16 @@ def test_functions_and_graphs_are_written() -> None:
     model = rich()
     for function in model.functions:
         assert_isomorphic(function, rebuild(to_script(function)))
-    found = rebuild(to_script(model.graph))
-    assert isinstance(found, onnx.ModelProto)
-    assert_isomorphic(found.graph, model.graph)
+    rebuilt = rebuild(to_script(model.graph))
+    assert isinstance(rebuilt, onnx.ModelProto)
+    assert_isomorphic(rebuilt.graph, model.graph)
 
 
 def test_objects_of_onnx_ir_are_written() -> None:
     model = graph_model(GRAPHS["scan"])
-    found = ir.from_proto(model)
-    assert_isomorphic(ir.to_proto(found), rebuild(to_script(found)))
-    assert "def g(" in to_script(found.graph)
+    ir_model = ir.from_proto(model)
+    assert_isomorphic(ir.to_proto(ir_model), rebuild(to_script(ir_model)))
+    assert "def g(" in to_script(ir_model.graph)
 
 
 def test_functions_call_functions_and_pass_attributes_on() -> None:
@@ -172,9 +172,9 @@ inner <alpha> (x) => (y) { y = LeakyRelu<alpha: float = @alpha>(x) }
 def test_the_other_name_takes_the_usual_keywords() -> None:
     model = graph_model(GRAPHS["equal constants"])
     assert "op.Mul(" in proto2python(model, "f", use_operators=False)
-    made = proto2python(model, "f", use_operators=True, inline_const=True)
-    assert "def f(" in made
-    assert " * 2.0" in made
+    source = proto2python(model, "f", use_operators=True, inline_const=True)
+    assert "def f(" in source
+    assert " * 2.0" in source
 
 
 def test_what_is_no_model_is_refused(tmp_path: object) -> None:
@@ -259,7 +259,7 @@ def test_models_at_odds_with_themselves_are_refused(name: str) -> None:
 
 
 def test_functions_in_a_circle_and_odd_tensors_are_refused() -> None:
-    made = [
+    functions = [
         helper.make_function(
             "my.domain", name, ["a"], ["b"], [NODE(other, ["a"], ["b"], domain="my.domain")],
             [helper.make_opsetid("my.domain", 2)],
@@ -267,7 +267,7 @@ def test_functions_in_a_circle_and_odd_tensors_are_refused() -> None:
         for name, other in (("f", "g"), ("g", "f"))
     ]  # fmt: skip
     model = graph_model("g (float[N] x) => (float[N] y) { y = my.domain.f(x) }")
-    model.functions.extend(made)
+    model.functions.extend(functions)
     with pytest.raises(ScriptValueError, match="call each other in a cycle"):
         to_script(model)
     for odd, reason in (

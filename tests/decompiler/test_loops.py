@@ -95,8 +95,8 @@ def test_a_loop_comes_back_as_it_was_written(function: Any) -> None:
     assert reasons == []
     assert_isomorphic(model, rebuild(source), node_names=True, subgraph_names=True)
     assert to_script(rebuild(source)) == source
-    wanted = [line.strip() for line in function.source.splitlines()[2:] if line.strip()]
-    assert body(source, function.name) == wanted
+    expected = [line.strip() for line in function.source.splitlines()[2:] if line.strip()]
+    assert body(source, function.name) == expected
 
 
 # Loops as other tools make them, and a line that their Python holds.
@@ -184,9 +184,9 @@ def test_any_loop_comes_back(name: str) -> None:
     source = to_script(model, explain=reasons)
     assert line in source
     assert (line == "@graph()") == bool(reasons)
-    made: onnx.ModelProto = rebuild(source)  # type: ignore[assignment]
-    assert_isomorphic(model, made, subgraph_names=True)
-    loops = [node for node in made.graph.node if node.op_type == "Loop"]
+    rebuilt: onnx.ModelProto = rebuild(source)  # type: ignore[assignment]
+    assert_isomorphic(model, rebuilt, subgraph_names=True)
+    loops = [node for node in rebuilt.graph.node if node.op_type == "Loop"]
     assert all(len(node.input) >= 2 for node in loops)  # absent ones are listed, as runtimes want
     assert to_script(rebuild(source)) == source
 
@@ -208,10 +208,10 @@ def test_details_go_by_place_where_there_is_no_name() -> None:
     assert "numbered=True" in source
     assert "origins=[" in source
     assert "onnxwright.origin" not in source
-    found: onnx.ModelProto = rebuild(source)  # type: ignore[assignment]
-    for given, made in zip(model.graph.node, found.graph.node, strict=True):
-        assert given.name == made.name
-        assert given.metadata_props == made.metadata_props
+    rebuilt: onnx.ModelProto = rebuild(source)  # type: ignore[assignment]
+    for before, after in zip(model.graph.node, rebuilt.graph.node, strict=True):
+        assert before.name == after.name
+        assert before.metadata_props == after.metadata_props
 
 
 def test_shared_constants_are_numbers() -> None:

@@ -87,8 +87,8 @@ def _names(model: onnx.ModelProto) -> Any:
     """The names that others see: of the graph, inputs, outputs, initializers, functions."""
     graph = model.graph
     values = (graph.input, graph.output, graph.initializer, model.functions)
-    found = [sorted(v.name for v in one) for one in values]
-    return graph.name, found, [list(f.attribute) for f in model.functions]
+    names = [sorted(v.name for v in one) for one in values]
+    return graph.name, names, [list(f.attribute) for f in model.functions]
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -100,10 +100,10 @@ def test_a_written_program_computes_what_its_model_computes(kind: str) -> None:
         for operators in (True, False) if first in ("x", "op") else (True,):
             space: dict[str, Any] = {"__name__": "written"}
             exec(ow.to_script(model, operators=operators), space)
-            made = space["make_model"]()
-            for one, other in zip(ow.run_model(made, feeds), expected, strict=True):
+            rebuilt = space["make_model"]()
+            for one, other in zip(ow.run_model(rebuilt, feeds), expected, strict=True):
                 np.testing.assert_array_equal(one, other, err_msg=f"{first} {second}")
-            assert _names(made) == _names(model), (first, second)
+            assert _names(rebuilt) == _names(model), (first, second)
 
 
 ATTRIBUTED = """g (float[2] x) => (float[2] y) {
@@ -122,9 +122,9 @@ def test_attributes_of_any_name_can_be_given(name: str) -> None:
     x = np.ones(2, np.float32)
     space: dict[str, Any] = {"__name__": "written"}
     exec(ow.to_script(model), space)
-    made = space["make_model"]()
-    assert _names(made) == _names(model)
-    ow.testing.assert_isomorphic(made, model)
+    rebuilt = space["make_model"]()
+    assert _names(rebuilt) == _names(model)
+    ow.testing.assert_isomorphic(rebuilt, model)
     np.testing.assert_array_equal(space["g"](x), x * 4)
 
 

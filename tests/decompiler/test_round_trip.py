@@ -48,9 +48,9 @@ def round_trip(model: onnx.ModelProto, **options: object) -> str | None:
     """Why a model does not come back the same, or None."""
     source = to_script(model, **options)  # type: ignore[arg-type]
     back = rebuild(source)
-    found = find_difference(model, back, subgraph_names=True)
-    if found is not None:
-        return str(found)
+    difference = find_difference(model, back, subgraph_names=True)
+    if difference is not None:
+        return str(difference)
     if to_script(back, **options) != source:  # type: ignore[arg-type]
         return "the text is not a fixed point"
     return None
@@ -58,12 +58,12 @@ def round_trip(model: onnx.ModelProto, **options: object) -> str | None:
 
 def failures(cases: list[tuple[str, onnx.ModelProto]]) -> dict[str, str]:
     """Case -> reason, for those that do not come back the same."""
-    found = {}
+    reasons = {}
     for name, model in cases:
         reason = round_trip(model)
         if reason is not None:
-            found[name] = reason
-    return found
+            reasons[name] = reason
+    return reasons
 
 
 def stored_cases(paths: list[Path]) -> list[tuple[str, onnx.ModelProto]]:
@@ -106,9 +106,9 @@ def scripts(path: Path) -> Iterator[ScriptFunction[..., object]]:
 
 def _files() -> list[Path]:
     """Every file with scripts at its top level that is not a program that must fail."""
-    found = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    bad = [p for p in found if p.parent.name == "errors" and not p.name.endswith(".fixed.py")]
-    rest = {p: p.read_text(encoding="utf-8") for p in sorted(found) if p not in bad}
+    files = [*(ROOT / "examples").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    bad = [p for p in files if p.parent.name == "errors" and not p.name.endswith(".fixed.py")]
+    rest = {p: p.read_text(encoding="utf-8") for p in sorted(files) if p not in bad}
     # A file of the command `migrate` may keep what another package has alone.
     of_others = re.compile(r"^ *(from|import) onnxscript\b", re.MULTILINE)
     scripts = re.compile(r"^@script", re.MULTILINE)
@@ -143,8 +143,8 @@ def test_our_own_scripts_come_back(path: Path, tmp_path, monkeypatch) -> None:
                 seen += 1
                 source = to_script(proto)
                 back = rebuild(source)
-                found = find_difference(proto, back)
-                assert found is None, f"{script.name}: {found}\n{source}"
+                difference = find_difference(proto, back)
+                assert difference is None, f"{script.name}: {difference}\n{source}"
                 assert to_script(back) == source
     assert seen or path.stem in NO_MODELS
 
@@ -156,7 +156,7 @@ NOT_FIXED = {47, 79}
 
 def random_failures(seeds: Iterable[int]) -> dict[int, str]:
     """Seed -> reason, for random programs whose model or function does not come back the same."""
-    found = {}
+    reasons = {}
     for seed in seeds:
         main = load_program(make_program(seed))
         compiled = 0
@@ -174,10 +174,10 @@ def random_failures(seeds: Iterable[int]) -> dict[int, str]:
                 if wrong is None and seed not in NOT_FIXED and to_script(back) != source:
                     wrong = "the text is not a fixed point"
             if wrong is not None:
-                found[seed] = str(wrong)
+                reasons[seed] = str(wrong)
         if not compiled:
-            found[seed] = "it is neither a model nor a function"
-    return found
+            reasons[seed] = "it is neither a model nor a function"
+    return reasons
 
 
 def test_random_programs_come_back() -> None:

@@ -76,7 +76,7 @@ HOSTILE = [
 
 def loops(used: str, name: str) -> list[onnx.NodeProto]:
     """A `for` and a `while`, named as badly; what they make is also in an expression."""
-    made = []
+    nodes = []
     for kind, trip, first in (("for", f"{used}n", ""), ("while", "", f"{used}b")):
         own = f"{used}{kind}"
         body = helper.make_graph(
@@ -98,11 +98,11 @@ def loops(used: str, name: str) -> list[onnx.NodeProto]:
         )
         body.metadata_props.add(key=name, value=name)
         body.input[2].doc_string = name
-        made.append(NODE("Loop", [trip, first, f"{used}a"], [f"{own}o"], name=name, body=body))
-        made[-1].metadata_props.add(key="onnxwright.origin", value=f"{name}:1:2")
-        made.append(NODE("Neg", [f"{own}o"], [f"{own}_neg"], name=name))
-        made.append(NODE("Abs", [f"{own}_neg"], [f"{own}_abs"], name=name))
-    return made
+        nodes.append(NODE("Loop", [trip, first, f"{used}a"], [f"{own}o"], name=name, body=body))
+        nodes[-1].metadata_props.add(key="onnxwright.origin", value=f"{name}:1:2")
+        nodes.append(NODE("Neg", [f"{own}o"], [f"{own}_neg"], name=name))
+        nodes.append(NODE("Abs", [f"{own}_neg"], [f"{own}_abs"], name=name))
+    return nodes
 
 
 def everything(name: str) -> onnx.ModelProto:

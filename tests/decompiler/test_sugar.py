@@ -21,9 +21,9 @@ LINES: dict[str, Callable[..., Any]] = {}
 
 
 def _sugared(function: Callable[..., Any]) -> Any:
-    made = script()(function)
-    LINES[function.__name__] = made  # type: ignore[assignment]
-    return made
+    compiled = script()(function)
+    LINES[function.__name__] = compiled  # type: ignore[assignment]
+    return compiled
 
 
 @_sugared
@@ -150,8 +150,8 @@ def test_sugar_comes_back_as_it_was_written(name: str) -> None:
     reasons: list[str] = []
     source = to_script(model, explain=reasons)
     assert reasons == []
-    wanted = [line.strip() for line in function.source.splitlines()[2:] if line.strip()]
-    assert _body(source, name) == wanted
+    expected = [line.strip() for line in function.source.splitlines()[2:] if line.strip()]
+    assert _body(source, name) == expected
     assert_isomorphic(model, rebuild(source))
 
 
@@ -230,7 +230,7 @@ def test_an_axis_that_is_given_stays_given() -> None:
 
 
 def test_functions_without_types_come_back() -> None:
-    made = generic.to_function_proto(details=Details())
-    source = to_script(made)
+    proto = generic.to_function_proto(details=Details())
+    source = to_script(proto)
     assert "x + z" in source
-    assert_isomorphic(made, rebuild(source))
+    assert_isomorphic(proto, rebuild(source))

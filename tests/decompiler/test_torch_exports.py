@@ -103,8 +103,8 @@ def exported(name: str, way: str) -> onnx.ModelProto:
             module.eval(), inputs, dynamo=True, optimize=way == "optimized", verbose=False
         )
     assert program is not None
-    made: onnx.ModelProto = program.model_proto
-    return made
+    proto: onnx.ModelProto = program.model_proto
+    return proto
 
 
 @pytest.mark.parametrize("way", ["traced", "optimized", "plain"])

@@ -35,10 +35,10 @@ def optional(of: onnx.TypeProto) -> onnx.TypeProto:
 
 def mapped(key: int, of: onnx.TypeProto) -> onnx.TypeProto:
     """A map type."""
-    made = onnx.TypeProto()
-    made.map_type.key_type = key
-    made.map_type.value_type.CopyFrom(of)
-    return made
+    proto = onnx.TypeProto()
+    proto.map_type.key_type = key
+    proto.map_type.value_type.CopyFrom(of)
+    return proto
 
 
 TYPES = {
@@ -90,8 +90,8 @@ def test_types_are_attributes(tmp_path: Path) -> None:
     text, again = made_again(model_of(node, None, optional(kind)), tmp_path)
     assert "op.Optional(type=Sequence[INT64])" in text
     assert again.graph.node[0].attribute[0].tp == kind
-    kind, found = TYPES["Optional[Sequence[FLOAT[5]]]"], tensor(dtype=TensorProto.BOOL)
-    model = model_of(helper.make_node("OptionalHasElement", ["x"], ["y"]), kind, found)
+    kind, result = TYPES["Optional[Sequence[FLOAT[5]]]"], tensor(dtype=TensorProto.BOOL)
+    model = model_of(helper.make_node("OptionalHasElement", ["x"], ["y"]), kind, result)
     text, again = made_again(model, tmp_path)
     assert "b'" not in text
     assert_isomorphic(again, model)
@@ -104,8 +104,8 @@ def test_attributes_that_are_types_take_annotations() -> None:
     def nothing() -> BOOL[()]:
         return op.OptionalHasElement(op.Optional(type=Sequence[FLOAT[5]]))
 
-    made = nothing.to_model_proto().graph.node[0].attribute[0].tp
-    assert made == listed(tensor(5))
+    attribute_type = nothing.to_model_proto().graph.node[0].attribute[0].tp
+    assert attribute_type == listed(tensor(5))
     assert nothing() == np.array(False)
 
     @script()

@@ -156,10 +156,10 @@ def test_large_weights_never_pass_through_text(tmp_path: Path) -> None:
     assert len(to_script(path, weights="external")) < 3000
 
 
-@pytest.mark.parametrize("given", [None, "all", 1.5, -1])
-def test_limits_that_are_not_a_number_of_elements(given: Any) -> None:
-    made = onnx.parser.parse_model(
+@pytest.mark.parametrize("limit", [None, "all", 1.5, -1])
+def test_limits_that_are_not_a_number_of_elements(limit: Any) -> None:
+    model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float y) { y = Abs(x) }'
     )
     with pytest.raises(ModelToolError, match="OW882.*inline_constants"):
-        to_script(made, inline_constants=given)
+        to_script(model, inline_constants=limit)

@@ -64,8 +64,8 @@ def run(path: Path, folder: Path, around: dict[str, Any]) -> None:
                     raise
     assert all(part in raised for part in expected(text, "raises"))
     assert bool(raised) == bool(expected(text, "raises"))
-    found = [c for w in caught for c in re.findall(r"^\w+\[(OW\d{3})\]", str(w.message))]
-    assert sorted(found) == sorted(" ".join(expected(text, "warns")).split())
+    codes = [c for w in caught for c in re.findall(r"^\w+\[(OW\d{3})\]", str(w.message))]
+    assert sorted(codes) == sorted(" ".join(expected(text, "warns")).split())
 
 
 @pytest.fixture

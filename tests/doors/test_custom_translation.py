@@ -45,10 +45,10 @@ def of_doubles(self: DOUBLE[...], approximate: str = "none"):
 @ow.script(trace_only=True)
 def traced(self, approximate: str = "none"):
     try:
-        made = {"tanh": op.Relu, "none": op.Abs}[approximate](self)
+        activated = {"tanh": op.Relu, "none": op.Abs}[approximate](self)
     finally:
         pass
-    return made
+    return activated
 
 
 TABLES: dict[str, dict[Any, Any]] = {
@@ -81,10 +81,10 @@ def test_no_overload_fits() -> None:
         ow.export(Model(), (torch.randn(4, 3),), custom_translation_table=table)
 
 
-@pytest.mark.parametrize("given", [[], [plain, 3], "Relu"])
-def test_what_is_not_a_function_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("functions", [[], [plain, 3], "Relu"])
+def test_what_is_not_a_function_is_refused(functions: Any) -> None:
     with pytest.raises(ExportValueError, match="is not a function"):
-        ow.export(Model(), (torch.randn(2),), custom_translation_table={GELU.default: given})
+        ow.export(Model(), (torch.randn(2),), custom_translation_table={GELU.default: functions})
 
 
 def test_functions_over_operators_of_onnxscript() -> None:

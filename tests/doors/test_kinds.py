@@ -98,12 +98,12 @@ KINDS = {
 }
 
 
-def kind_of(made: Any) -> str:
+def kind_of(model: Any) -> str:
     """The name of the kind of what a function returned."""
-    if isinstance(made, ir.Model):
+    if isinstance(model, ir.Model):
         return "onnx_ir.Model"
-    package = "torch.onnx." if type(made).__module__.startswith("torch.") else ""
-    return package + type(made).__name__
+    package = "torch.onnx." if type(model).__module__.startswith("torch.") else ""
+    return package + type(model).__name__
 
 
 abs_of_abs = ow.rule(lambda op, x: op.Abs(op.Abs(x)), name="abs_of_abs").to(lambda op, x: op.Abs(x))
@@ -177,62 +177,62 @@ def same_numbers(model: Any, expected: Any = EXPECTED) -> None:
     np.testing.assert_allclose(ow.run_model(held, [X])[0], expected, rtol=1e-6)
 
 
-def unchanged(given: Any) -> bytes:
+def unchanged(source: Any) -> bytes:
     """The bytes of a model, to see that it is not changed; a builder is finished by the first."""
-    if isinstance(given, io.BytesIO):
-        return given.getvalue()
-    if isinstance(given, (str, Path)):
-        return Path(given).read_bytes()
-    return ir.to_proto(ow.load(given)).SerializeToString(deterministic=True)
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()
+    if isinstance(source, (str, Path)):
+        return Path(source).read_bytes()
+    return ir.to_proto(ow.load(source)).SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("function", SAME)
 def test_the_same_kind_comes_out(function: str, kind: str, tmp_path: Path) -> None:
-    given = KINDS[kind].make(tmp_path)
-    before = unchanged(given)
-    made = SAME[function](given)
-    assert kind_of(made) == KINDS[kind].back
-    same_numbers(made)
-    assert unchanged(given) == before
+    source = KINDS[kind].make(tmp_path)
+    before = unchanged(source)
+    new_model = SAME[function](source)
+    assert kind_of(new_model) == KINDS[kind].back
+    same_numbers(new_model)
+    assert unchanged(source) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("function", CHANGED)
 def test_a_changed_model_is_of_the_same_kind(function: str, kind: str, tmp_path: Path) -> None:
-    given = KINDS[kind].make(tmp_path)
-    before = unchanged(given)
-    made = CHANGED[function](given)
+    source = KINDS[kind].make(tmp_path)
+    before = unchanged(source)
+    new_model = CHANGED[function](source)
     if function == "compose second":  # the first one says the kind
-        assert kind_of(made) == "ModelProto"
+        assert kind_of(new_model) == "ModelProto"
     else:
-        assert kind_of(made) == (KINDS[kind].changed or KINDS[kind].back)
-    same_numbers(made, np.sqrt(EXPECTED) if "compose" in function else EXPECTED)
-    assert unchanged(given) == before
+        assert kind_of(new_model) == (KINDS[kind].changed or KINDS[kind].back)
+    same_numbers(new_model, np.sqrt(EXPECTED) if "compose" in function else EXPECTED)
+    assert unchanged(source) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("function", READING)
 def test_every_kind_is_read(function: str, kind: str, tmp_path: Path) -> None:
-    given = KINDS[kind].make(tmp_path)
+    source = KINDS[kind].make(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert READING[function](given)
+        assert READING[function](source)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_saved(kind: str, tmp_path: Path) -> None:
-    given = KINDS[kind].make(tmp_path)
+    source = KINDS[kind].make(tmp_path)
     for ending in (".onnx", ".json", ".textproto"):
-        path = ow.save(_again(given), tmp_path / f"saved{ending}")
+        path = ow.save(_again(source), tmp_path / f"saved{ending}")
         same_numbers(ow.load(path))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_output_is_a_path(kind: str, tmp_path: Path) -> None:
-    made = ow.extract(KINDS[kind].make(tmp_path), [IN], [OUT], output=tmp_path / "part.onnx")
-    assert made == tmp_path / "part.onnx"
-    same_numbers(made)
+    path = ow.extract(KINDS[kind].make(tmp_path), [IN], [OUT], output=tmp_path / "part.onnx")
+    assert path == tmp_path / "part.onnx"
+    same_numbers(path)
 
 
 TAKES_FUNCTIONS: dict[str, Callable[[Any], object]] = {
@@ -263,13 +263,13 @@ def test_elsewhere_a_function_proto_is_refused(function: str) -> None:
         ALL[function](scaled.to_function_proto())
 
 
-@each("given", [3, None, [], object(), PROTO.graph.node[0]])
+@each("source", [3, None, [], object(), PROTO.graph.node[0]])
 @each("function", [n for n in ALL if n != "GraphBuilder.call"])
-def test_what_is_not_a_model_is_refused_by_one_error(given: Any, function: str) -> None:
+def test_what_is_not_a_model_is_refused_by_one_error(source: Any, function: str) -> None:
     with pytest.raises(TypeError, match="OW752") as caught:
-        ALL[function](given)
+        ALL[function](source)
     text = str(caught.value)
-    assert f"`{type(given).__name__}`" in text
+    assert f"`{type(source).__name__}`" in text
     for kind in model_kinds.registered():  # everything that is taken is listed
         assert kind.words in text or kind.words.partition(" ")[2] in text
 

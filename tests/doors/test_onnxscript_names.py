@@ -206,9 +206,9 @@ MODULES = {
 
 @each("module", MODULES)
 def test_modules_have_the_names_that_files_import(module: str) -> None:
-    found = importlib.import_module(f"onnxwright.{module}")
-    assert getattr(ow, module) is found
-    assert [n for n in MODULES[module] if not hasattr(found, n)] == []
+    imported = importlib.import_module(f"onnxwright.{module}")
+    assert getattr(ow, module) is imported
+    assert [n for n in MODULES[module] if not hasattr(imported, n)] == []
 
 
 def test_the_evaluator_is_a_function_and_a_module() -> None:
@@ -238,13 +238,13 @@ def test_signatures_are_those_of_onnx_ir() -> None:
     ):
         return opset18.Sum(x, *more)
 
-    made = f.op_signature
-    assert (made.domain, made.name) == ("this", "f")
-    assert [(p.name, p.required) for p in made.params] == [
+    signature = f.op_signature
+    assert (signature.domain, signature.name) == ("this", "f")
+    assert [(p.name, p.required) for p in signature.params] == [
         ("x", True), ("more", True), ("low", False), ("axes", True), ("a", False),
     ]  # fmt: skip
-    assert [p.variadic for p in made.inputs] == [False, True, False]
-    assert made.get("a").default.value == 3
+    assert [p.variadic for p in signature.inputs] == [False, True, False]
+    assert signature.get("a").default.value == 3
 
 
 def test_names_of_scripts_do_not_matter_unless_asked_for() -> None:

@@ -41,8 +41,8 @@ def test_a_returned_variable_names_the_output() -> None:
     model = several.to_model_proto()
     assert [v.name for v in model.graph.output] == ["x_1", "y", "y_1", "output_3"]
     x = np.array([1, -2], np.float32)
-    for given, wanted in zip(ow.run_model(model, [x]), (x, x, x, -x), strict=True):
-        np.testing.assert_array_equal(given, wanted)
+    for output, expected in zip(ow.run_model(model, [x]), (x, x, x, -x), strict=True):
+        np.testing.assert_array_equal(output, expected)
     first, second = through_branches.to_function_proto().output
     assert first != second
     assert second.startswith("z")
@@ -118,8 +118,8 @@ def test_none_equals_none_and_nothing_else() -> None:
     (y,) = ow.run_model(none_is_none.to_model_proto(), [x])
     assert y == [11110]
     assert none_is_none(x, x) == [11101]
-    given = none_is_none.to_model_proto(input_types={"x": FLOAT["N"], "bias": FLOAT["N"]})
-    assert ow.run_model(given, [x, x])[0] == [11101]
+    model = none_is_none.to_model_proto(input_types={"x": FLOAT["N"], "bias": FLOAT["N"]})
+    assert ow.run_model(model, [x, x])[0] == [11101]
 
 
 @script()

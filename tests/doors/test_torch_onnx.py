@@ -39,11 +39,11 @@ def dims(value: onnx.ValueInfoProto) -> list[Any]:
 CALLS: dict[str, tuple[Any, Any]] = {
     "a tensor and a path": (
         lambda m, p: torch_onnx.export(m, X, p),
-        lambda made: dims(made.graph.input[0]) == [2, 3],
+        lambda proto: dims(proto.graph.input[0]) == [2, 3],
     ),
     "the old positional order": (
         lambda m, p: torch_onnx.export(m, (X,), p, True, False),
-        lambda made: len(made.graph.initializer) == 2,
+        lambda proto: len(proto.graph.initializer) == 2,
     ),
     "dynamic_axes with names": (
         lambda m, p: torch_onnx.export(
@@ -54,37 +54,38 @@ CALLS: dict[str, tuple[Any, Any]] = {
             output_names=["scores"],
             dynamic_axes={"features": {0: "batch"}, "scores": {0: "batch"}},
         ),
-        lambda made: (
-            dims(made.graph.input[0]) == ["batch", 3] and dims(made.graph.output[0]) == ["batch", 4]
+        lambda proto: (
+            dims(proto.graph.input[0]) == ["batch", 3]
+            and dims(proto.graph.output[0]) == ["batch", 4]
         ),
     ),
     "dynamic_axes as lists, by parameter": (
         lambda m, p: torch_onnx.export(m, (X,), f=p, dynamic_axes={"x": [0]}),
-        lambda made: dims(made.graph.input[0]) == ["x_dynamic_axes_1", 3],
+        lambda proto: dims(proto.graph.input[0]) == ["x_dynamic_axes_1", 3],
     ),
     "a negative axis": (
         lambda m, p: torch_onnx.export(m, (X,), f=p, dynamic_axes={"x": {-2: "rows"}}),
-        lambda made: dims(made.graph.input[0]) == ["rows", 3],
+        lambda proto: dims(proto.graph.input[0]) == ["rows", 3],
     ),
     "inputs by name at the end of args": (
         lambda m, p: torch_onnx.export(m, (X, {"scale": torch.ones(1)}), p),
-        lambda made: [i.name for i in made.graph.input] == ["x", "scale"],
+        lambda proto: [i.name for i in proto.graph.input] == ["x", "scale"],
     ),
     "kwargs and dynamo=False": (
         lambda m, p: torch_onnx.export(m, (X,), p, kwargs={"scale": torch.ones(1)}, dynamo=False),
-        lambda made: len(made.graph.input) == 2,
+        lambda proto: len(proto.graph.input) == 2,
     ),
     "export_params=False": (
         lambda m, p: torch_onnx.export(m, X, p, export_params=False),
-        lambda made: not made.graph.initializer and len(made.graph.input) == 3,
+        lambda proto: not proto.graph.initializer and len(proto.graph.input) == 3,
     ),
     "keep_initializers_as_inputs": (
         lambda m, p: torch_onnx.export(m, X, p, keep_initializers_as_inputs=True),
-        lambda made: len(made.graph.initializer) == 2 and len(made.graph.input) == 3,
+        lambda proto: len(proto.graph.initializer) == 2 and len(proto.graph.input) == 3,
     ),
     "do_constant_folding=False, a newer opset": (
         lambda m, p: torch_onnx.export(m, X, p, do_constant_folding=False, opset_version=20),
-        lambda made: made.opset_import[0].version == 20,
+        lambda proto: proto.opset_import[0].version == 20,
     ),
 }
 
@@ -96,12 +97,12 @@ def test_a_call_site_gives_its_model(name: str, tmp_path: Path) -> None:
     model = Net().eval()
     path = tmp_path / "net.onnx"
     program = call(model, str(path))
-    made = onnx.load(path)
-    assert holds(made)
-    onnx.checker.check_model(made, full_check=True)
-    if len(made.graph.initializer) == 2 and len(made.graph.input) == 1:
-        x = torch.randn(2 if dims(made.graph.input[0])[0] == 2 else 5, 3)
-        (got,) = ow.run_model(path, {made.graph.input[0].name: x.numpy()})
+    proto = onnx.load(path)
+    assert holds(proto)
+    onnx.checker.check_model(proto, full_check=True)
+    if len(proto.graph.initializer) == 2 and len(proto.graph.input) == 1:
+        x = torch.randn(2 if dims(proto.graph.input[0])[0] == 2 else 5, 3)
+        (got,) = ow.run_model(path, {proto.graph.input[0].name: x.numpy()})
         np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
     assert isinstance(program, torch_onnx.ONNXProgram)
 
@@ -129,7 +130,7 @@ def test_the_mode_is_that_of_training_and_is_put_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("options", "name"),
     [
         ({"custom_opsets": {"my": 1}}, "custom_opsets"),
         ({"autograd_inlining": False}, "autograd_inlining"),
@@ -140,9 +141,9 @@ def test_the_mode_is_that_of_training_and_is_put_back() -> None:
         ),
     ],
 )
-def test_an_argument_without_effect_is_answered(given: dict[str, Any], name: str) -> None:
+def test_an_argument_without_effect_is_answered(options: dict[str, Any], name: str) -> None:
     with pytest.warns(ow.OnnxwrightWarning, match=rf"OW890.*`{name}="):
-        torch_onnx.export(torch.nn.ReLU(), X, **given)
+        torch_onnx.export(torch.nn.ReLU(), X, **options)
 
 
 def test_artifacts_are_written(tmp_path: Path) -> None:
@@ -154,16 +155,16 @@ def test_artifacts_are_written(tmp_path: Path) -> None:
 
 
 @each(
-    "given",
+    "options",
     [
         {"dynamic_axes": {"x": {0: "n"}}, "dynamic_shapes": {"x": {0: "n"}}},
         {"dynamic_axes": {"x": 0}},
         {"training": 3},
     ],
 )
-def test_arguments_that_cannot_be_used_are_refused(given: dict[str, Any]) -> None:
+def test_arguments_that_cannot_be_used_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ow.ExportError, match="OW825"):
-        torch_onnx.export(Net().eval(), X, **given)
+        torch_onnx.export(Net().eval(), X, **options)
 
 
 def test_names_of_torch_onnx_are_there() -> None:
@@ -230,8 +231,8 @@ def test_the_guide_has_every_argument() -> None:
     page = (Path(__file__).parents[2] / "docs" / "guide" / "torch_onnx.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     written = {name.strip(" `") for row in rows for name in row.split(",")}
-    known = set(inspect.signature(torch.onnx.export).parameters)
-    assert known - written == set()
+    parameters = set(inspect.signature(torch.onnx.export).parameters)
+    assert parameters - written == set()
 
 
 class Cached(torch.nn.Module):
@@ -260,31 +261,36 @@ def test_names_reach_their_inputs_where_a_cache_stands_before_the_mask(
     names: list[str], as_dict: bool
 ) -> None:
     named = {"mask": torch.ones(1, 3), "past": PAST}
-    given = ((torch.ones(1, 3), named), {}) if as_dict else ((torch.ones(1, 3),), named)
-    made = torch_onnx.export(
-        Cached(), given[0], kwargs=given[1], input_names=names, dynamic_axes=SIZES
+    arguments = ((torch.ones(1, 3), named), {}) if as_dict else ((torch.ones(1, 3),), named)
+    program = torch_onnx.export(
+        Cached(), arguments[0], kwargs=arguments[1], input_names=names, dynamic_axes=SIZES
     )
-    found = {v.name: [str(n) for n in v.shape] for v in made.model.graph.inputs}
-    assert found == {
+    shapes = {v.name: [str(n) for n in v.shape] for v in program.model.graph.inputs}
+    assert shapes == {
         "ids": ["1", "n"], "mask": ["1", "n"], "past_key": ["batch", "2"], "past_value": ["1", "2"],
     }  # fmt: skip
 
 
 def test_names_that_are_new_follow_the_inputs_as_they_are_given() -> None:
     named = {"mask": torch.ones(1, 4), "past": PAST}
-    made = torch_onnx.export(
+    program = torch_onnx.export(
         Cached(), (torch.ones(1, 4),), kwargs=named, input_names=["a", "b", "c", "d"]
     )
-    assert {v.name: v.shape[1] for v in made.model.graph.inputs} == {"a": 4, "b": 4, "c": 2, "d": 2}
+    assert {v.name: v.shape[1] for v in program.model.graph.inputs} == {
+        "a": 4,
+        "b": 4,
+        "c": 2,
+        "d": 2,
+    }
 
 
 def test_inputs_that_are_none_may_be_named() -> None:
     x = torch.ones(1, 3)
     for names in (["ids", "past", "mask"], ["ids", "mask"]):
-        made = torch_onnx.export(
+        program = torch_onnx.export(
             Cached(), (x, None, x), input_names=names, dynamic_axes=SIZES_OF_IDS
         )
-        assert [v.name for v in made.model.graph.inputs] == ["ids", "mask"]
+        assert [v.name for v in program.model.graph.inputs] == ["ids", "mask"]
 
 
 SIZES_OF_IDS = {"ids": {1: "n"}, "mask": {1: "n"}}
@@ -303,8 +309,8 @@ def test_axes_of_no_input_are_an_error(key: str, names: Any) -> None:
     args = (torch.ones(1, 3), PAST)
     call = {"input_names": names, "dynamic_axes": {key: {1: "n"}}}
     if key == "ids":  # the parameter still has its name
-        made = torch_onnx.export(Cached(), args, **call)
-        assert str(made.model.graph.inputs[0].shape[1]) == "n"
+        program = torch_onnx.export(Cached(), args, **call)
+        assert str(program.model.graph.inputs[0].shape[1]) == "n"
         return
     with pytest.raises(ow.errors.ExportValueError, match=f"`{key}` is not the name of an input"):
         torch_onnx.export(Cached(), args, **call)

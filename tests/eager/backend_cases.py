@@ -119,11 +119,11 @@ def same(actual: Any, expected: Any, *, rtol: float, atol: float, shape_only: bo
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return f"{actual!r} is not a sequence of {len(expected)}"
-        found = [
+        differences = [
             same(getattr(a, "value", a), e, rtol=rtol, atol=atol, shape_only=shape_only)
             for a, e in zip(actual, expected, strict=True)
         ]
-        return next(filter(None, found), "")
+        return next(filter(None, differences), "")
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
@@ -192,18 +192,18 @@ def run_case(case: Any) -> Outcome:
                 if in_reach(case.model) and raw(case, list(inputs)) is not None:
                     return Outcome(case.name, ops, FAIL, f"the runtime runs it: {reason}")
                 return Outcome(case.name, ops, NO_KERNEL, reason)
-            known = raw(case, list(inputs)) is None and in_reach(case.model)
-            return Outcome(case.name, ops, RUNTIME if known else FAIL, reason)
+            same_as_runtime = raw(case, list(inputs)) is None and in_reach(case.model)
+            return Outcome(case.name, ops, RUNTIME if same_as_runtime else FAIL, reason)
         for a, e in zip(actual, expected, strict=False):
             atol = tolerance(case, e)
             why = same(a, e, rtol=case.rtol, atol=atol, shape_only=shape_only)
             if why:
                 theirs = raw(case, list(inputs))
-                known = theirs is not None and all(
+                same_as_runtime = theirs is not None and all(
                     not same(x, y, rtol=1e-6, atol=atol, shape_only=False)
                     for x, y in zip(actual, theirs, strict=True)
                 )
-                return Outcome(case.name, ops, RUNTIME if known else FAIL, why)
+                return Outcome(case.name, ops, RUNTIME if same_as_runtime else FAIL, why)
     return Outcome(case.name, ops, PASS)
 
 

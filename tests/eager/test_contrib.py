@@ -32,9 +32,9 @@ def _convs() -> Any:
         ("Relu", []), ("Sigmoid", []), ("Tanh", []), ("LeakyRelu", [0.2]),
         ("HardSigmoid", [0.3, 0.4]), ("Clip", [-0.5, 0.5]),
     ):  # fmt: skip
-        given = {"activation_params": params} if params else {}
+        parameters = {"activation_params": params} if params else {}
         attrs = {"group": 2, "pads": [1, 0, 1, 0], "strides": [2, 1], "activation": activation}
-        yield f"FusedConv {activation}", (x, w, b), {**attrs, **given}
+        yield f"FusedConv {activation}", (x, w, b), {**attrs, **parameters}
     yield "FusedConv without a bias", (x, w), {"group": 2, "activation": "Relu"}
     yield "FusedConv and a sum", (x, w, b, floats(2, 6, 3, 4)), {"group": 2, "activation": "Relu"}
 
@@ -152,17 +152,19 @@ def one_node(
     **attributes: Any,
 ) -> Any:
     """A model of one operator, for values of these types and shapes."""
-    given = [f"x{n}" if x is not None else "" for n, x in enumerate(inputs)]
-    made = [f"y{n}" if n in outputs else "" for n in range(max(outputs) + 1)]
-    node = onnx.helper.make_node(name, given, made, domain=MS.domain, **attributes)
+    input_names = [f"x{n}" if x is not None else "" for n, x in enumerate(inputs)]
+    output_names = [f"y{n}" if n in outputs else "" for n in range(max(outputs) + 1)]
+    node = onnx.helper.make_node(name, input_names, output_names, domain=MS.domain, **attributes)
     make = onnx.helper.make_tensor_value_info
     kinds = [
         make(n, ow.DType.from_numpy(x.dtype).value, x.shape)
-        for n, x in zip(given, inputs, strict=True)
+        for n, x in zip(input_names, inputs, strict=True)
         if x is not None
     ]
     typed = {n: ow.DType.from_numpy(np.dtype(kind)).value for n, kind in (types or {}).items()}
-    results = [make(y, typed.get(n, onnx.TensorProto.FLOAT), None) for n, y in enumerate(made) if y]
+    results = [
+        make(y, typed.get(n, onnx.TensorProto.FLOAT), None) for n, y in enumerate(output_names) if y
+    ]
     opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid(MS.domain, 1)]
     graph = onnx.helper.make_graph([node], name, kinds, results)
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)

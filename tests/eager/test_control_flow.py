@@ -49,8 +49,8 @@ def test_if_with_graphs() -> None:
     then = graph("then () => (float[1] y) { y = Constant <value = float[1] {1.0}> () }")
     other = graph("other () => (float[1] y) { y = Constant <value = float[1] {2.0}> () }")
     for flag, expected in ((True, 1.0), (False, 2.0)):
-        found = op.If(np.array(flag), then_branch=then, else_branch=other)
-        assert found.tolist() == [expected]
+        result = op.If(np.array(flag), then_branch=then, else_branch=other)
+        assert result.tolist() == [expected]
 
 
 def test_loop_carries_and_stacks() -> None:
@@ -69,13 +69,13 @@ def test_a_loop_that_carries_nothing() -> None:
         "{ d = Identity(c) z = Neg(i) }> }"
     )
     model.graph.node[0].input.append("")
-    found = debug(model, {"n": np.array(3)}).outputs["y"]
-    np.testing.assert_array_equal(found, [0, -1, -2])
+    rows = debug(model, {"n": np.array(3)}).outputs["y"]
+    np.testing.assert_array_equal(rows, [0, -1, -2])
 
 
 def test_loop_stops_on_its_condition() -> None:
-    found = op.Loop(None, np.array(True), np.array(0), body=lambda i, c, n: (n < 4, n + 1))
-    assert found.item() == 5
+    count = op.Loop(None, np.array(True), np.array(0), body=lambda i, c, n: (n < 4, n + 1))
+    assert count.item() == 5
 
 
 def test_loop_without_iterations() -> None:
@@ -101,8 +101,8 @@ def test_loop_carrying_sequences() -> None:
     def body(i: Any, going: Any, seq: Any) -> Any:
         return going, op.SequenceInsert(seq, op.Cast(i, to=1))
 
-    found = op.Loop(3, None, op.SequenceEmpty(), body=body)
-    assert [v.item() for v in found] == [0.0, 1.0, 2.0]
+    sequence = op.Loop(3, None, op.SequenceEmpty(), body=body)
+    assert [v.item() for v in sequence] == [0.0, 1.0, 2.0]
 
 
 def test_scan() -> None:
@@ -131,15 +131,15 @@ def test_scan_directions_and_axes() -> None:
 
 
 def test_scan_over_numbers_gives_arrays() -> None:
-    found = op.Scan(np.arange(3, dtype=np.float32), num_scan_inputs=1, body=lambda v: v * 2.0)
-    assert found.tolist() == [0, 2, 4]
+    doubled = op.Scan(np.arange(3, dtype=np.float32), num_scan_inputs=1, body=lambda v: v * 2.0)
+    assert doubled.tolist() == [0, 2, 4]
 
 
 def test_sequence_map() -> None:
     seq = op.SequenceConstruct(X, X + 1)
-    found = op.SequenceMap(seq, X, body=lambda a, b: op.Add(a, b))
-    assert isinstance(found, SequenceValue)
-    assert np.array_equal(found[1], X + X + 1)
+    sums = op.SequenceMap(seq, X, body=lambda a, b: op.Add(a, b))
+    assert isinstance(sums, SequenceValue)
+    assert np.array_equal(sums[1], X + X + 1)
 
 
 def test_bodies_may_be_scripts_and_nested() -> None:

@@ -246,11 +246,11 @@ def test_equal_ones_do_not_diverge() -> None:
 def test_the_first_difference_is_found(models: bool) -> None:
     a, b = climb, climb_worse
     pair = (a.to_model_proto(), b.to_model_proto()) if models else (a, b)
-    found = ow.first_divergence(*pair, [X, X])
-    assert found is not None
-    assert found.name.startswith("total")
-    assert np.allclose(found.a - found.b, 0.01 * X, atol=1e-5)
-    text = str(found)
+    divergence = ow.first_divergence(*pair, [X, X])
+    assert divergence is not None
+    assert divergence.name.startswith("total")
+    assert np.allclose(divergence.a - divergence.b, 0.01 * X, atol=1e-5)
+    text = str(divergence)
     assert "total = root(total) - n" in text
     assert "2 of 2 elements differ" in text
 
@@ -280,8 +280,8 @@ def test_differences_in_words(what: str) -> None:
 
 
 def test_facts() -> None:
-    found = facts_of(np.array([1, np.nan, np.inf, -np.inf, 3]))
-    assert (found.low, found.high, found.mean, found.nans, found.infs) == (1, 3, 2, 1, 2)
+    stats = facts_of(np.array([1, np.nan, np.inf, -np.inf, 3]))
+    assert (stats.low, stats.high, stats.mean, stats.nans, stats.infs) == (1, 3, 2, 1, 2)
     assert facts_of(np.array([np.nan])).low is None
     assert facts_of(np.array([], np.float32)).type == "FLOAT[0]"
     assert facts_of(np.array(["a"], object)).mean is None
@@ -318,9 +318,9 @@ def test_results_are_paired_by_position(case: str) -> None:
     x = np.array([-1.0, 2.0], np.float32)
     assert ow.first_divergence(a, b, [x]) is None
     b.graph.output.reverse()
-    found = ow.first_divergence(a, b, [x])
-    assert found is not None
-    assert (found.name, found.other_name) == ("y", "r_z")
+    divergence = ow.first_divergence(a, b, [x])
+    assert divergence is not None
+    assert (divergence.name, divergence.other_name) == ("y", "r_z")
 
 
 def test_results_of_a_function_and_of_its_model_are_paired_by_position() -> None:
@@ -348,9 +348,9 @@ def test_results_of_a_model_with_fewer_are_found_by_name() -> None:
     for a, b in ((whole, part), (part, whole)):
         assert ow.first_divergence(a, b, [np.array([1, -2], np.float32)]) is None
     other = onnx.parser.parse_model(head + "(float[N] q) { q = Abs (x) }")
-    found = ow.first_divergence(whole, other, [np.array([1, -2], np.float32)])
-    assert found is not None
-    assert found.name == "q"
+    divergence = ow.first_divergence(whole, other, [np.array([1, -2], np.float32)])
+    assert divergence is not None
+    assert divergence.name == "q"
 
 
 @each("tool", ["debug", "first_divergence", "the node that failed"])

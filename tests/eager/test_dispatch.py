@@ -55,9 +55,9 @@ CALLS = {
 def test_calls(what: str) -> None:
     call, expected = CALLS[what]
     for _ in range(3):
-        found = call()
-        assert isinstance(found, np.ndarray)
-        assert np.array_equal(found, expected)
+        array = call()
+        assert isinstance(array, np.ndarray)
+        assert np.array_equal(array, expected)
 
 
 KINDS = {
@@ -124,8 +124,8 @@ def test_the_short_path_tells_kinds_of_numbers_apart() -> None:
     with pytest.raises(OnnxwrightError, match="OW511"):
         op.Transpose(X, perm=(1.0, 0.0))
     for zero in (0.0, -0.0, 0.0):
-        found = op.LeakyRelu(np.array([-2.0], np.float32), alpha=zero)
-        assert np.signbit(found[0]) != np.signbit(zero)
+        array = op.LeakyRelu(np.array([-2.0], np.float32), alpha=zero)
+        assert np.signbit(array[0]) != np.signbit(zero)
     for _ in range(3):
         op.LeakyRelu(X, alpha=float("nan"))
     ints = np.array([1, 2])
@@ -234,8 +234,8 @@ def test_optionals() -> None:
 def test_maps() -> None:
     from onnxwright import opset_ai_onnx_ml5 as ml
 
-    found = ml.DictVectorizer({"a": 1.5, "c": 2.5}, string_vocabulary=["a", "b", "c"])
-    assert found.tolist() == [[1.5, 0.0, 2.5]]
+    vector = ml.DictVectorizer({"a": 1.5, "c": 2.5}, string_vocabulary=["a", "b", "c"])
+    assert vector.tolist() == [[1.5, 0.0, 2.5]]
 
 
 def test_complex_numbers_have_no_kernel_and_the_error_says_so() -> None:

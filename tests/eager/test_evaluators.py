@@ -267,8 +267,8 @@ def test_without_the_arena() -> None:
 def test_com_microsoft_ops_run() -> None:
     from onnxwright import Opset
 
-    found = Opset("com.microsoft", 1).Gelu(X)
-    assert np.allclose(found, op.Mul(X, op.Mul(0.5, op.Add(op.Erf(op.Div(X, 2**0.5)), 1.0))), 1e-4)
+    gelu = Opset("com.microsoft", 1).Gelu(X)
+    assert np.allclose(gelu, op.Mul(X, op.Mul(0.5, op.Add(op.Erf(op.Div(X, 2**0.5)), 1.0))), 1e-4)
 
 
 def test_the_users_own_sessions_are_left_alone() -> None:
@@ -286,15 +286,15 @@ def test_the_users_own_sessions_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "threads"),
+    ("variable", "threads"),
     [("1", 1), ("3,2", 3), (" 2 ", 2), ("", 0), ("-1", 0), ("many", 0), (None, 0)],
 )
 def test_the_environment_limits_the_threads_of_sessions(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, threads: int
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, threads: int
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if given is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    if variable is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert sessions.model_options().intra_op_num_threads == threads
     assert sessions.small_options(parallel=True).intra_op_num_threads == threads
     assert sessions.small_options().intra_op_num_threads == 1

@@ -59,10 +59,10 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_torch_tensors_come_back_as_torch_tensors(torch: Any) -> None:
     for _ in range(2):
-        found = op.Add(FakeTensor(X, device="meta"), 1.0)
-        assert isinstance(found, FakeTensor)
-        assert found.array.tolist() == [1, 2, 3]
-        assert found.device == "meta"
+        total = op.Add(FakeTensor(X, device="meta"), 1.0)
+        assert isinstance(total, FakeTensor)
+        assert total.array.tolist() == [1, 2, 3]
+        assert total.device == "meta"
     assert type(op.Add(FakeTensor(X), Tensor(X))) is Tensor
 
 
@@ -72,15 +72,15 @@ def test_nothing_is_copied(torch: Any) -> None:
 
 
 def test_a_sequence_goes_in_again(torch: Any) -> None:
-    made = op.SequenceConstruct(FakeTensor(X), FakeTensor(X + 1))
-    assert all(isinstance(item, FakeTensor) for item in made)
-    assert op.SequenceAt(made, 1).array.tolist() == (X + 1).tolist()
+    sequence = op.SequenceConstruct(FakeTensor(X), FakeTensor(X + 1))
+    assert all(isinstance(item, FakeTensor) for item in sequence)
+    assert op.SequenceAt(sequence, 1).array.tolist() == (X + 1).tolist()
 
     @script()
     def longest(items: Sequence[FLOAT]) -> FLOAT:
         return op.ConcatFromSequence(items, axis=0)
 
-    assert longest(made).array.size == 6
+    assert longest(sequence).array.size == 6
 
 
 def test_bfloat16(torch: Any) -> None:
@@ -114,9 +114,9 @@ def test_dlpack() -> None:
 def test_real_torch() -> None:
     real = pytest.importorskip("torch", reason="torch is an extra: `pip install torch`")
     x = real.arange(3, dtype=real.float32)
-    found = op.Add(x, x)
-    assert isinstance(found, real.Tensor)
-    assert found.tolist() == [0, 2, 4]
+    total = op.Add(x, x)
+    assert isinstance(total, real.Tensor)
+    assert total.tolist() == [0, 2, 4]
     narrow = op.Cast(x, to=16)
     assert narrow.dtype == real.bfloat16
     assert op.Add(narrow.to(real.float32), x).tolist() == [0, 2, 4]

@@ -36,8 +36,8 @@ def Mul(x: FLOAT["N"]) -> FLOAT["N"]:  # noqa: N802
 
 
 def _only(outputs: dict[str, Any]) -> Any:
-    (found,) = outputs.values()
-    return found
+    (output,) = outputs.values()
+    return output
 
 
 DOORS: dict[str, Callable[[Any], Any]] = {
@@ -54,8 +54,8 @@ DOORS: dict[str, Callable[[Any], Any]] = {
 @each("function", [Add, Gather, Mul])
 def test_a_script_named_like_an_operator_runs(door: str, function: Any) -> None:
     expected = {"Add": -X, "Gather": -X * 2, "Mul": X * 2}[function.name]
-    found = DOORS[door](function)
-    np.testing.assert_allclose(np.asarray(found).reshape(-1), expected)
+    output = DOORS[door](function)
+    np.testing.assert_allclose(np.asarray(output).reshape(-1), expected)
 
 
 def _model(name: str, domain: str) -> onnx.ModelProto:

@@ -85,10 +85,10 @@ FITS = {
 @each("what", FITS)
 def test_arguments_that_fit(what: str) -> None:
     call, expected = FITS[what]
-    found = call()
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == expected.dtype
-    assert np.array_equal(found, expected)
+    array = call()
+    assert isinstance(array, np.ndarray)
+    assert array.dtype == expected.dtype
+    assert np.array_equal(array, expected)
 
 
 REFUSED = {

@@ -124,8 +124,8 @@ def test_an_onnx_ir_model_is_a_model() -> None:
 def test_run_model_takes_bytes_and_files(tmp_path: Path) -> None:
     path = tmp_path / "neg.onnx"
     path.write_bytes(NEG.SerializeToString())
-    for given in (NEG.SerializeToString(), path, str(path)):
-        assert run_model(given, [X])[0].tolist() == (-X).tolist()
+    for source in (NEG.SerializeToString(), path, str(path)):
+        assert run_model(source, [X])[0].tolist() == (-X).tolist()
     with pytest.raises(FileNotFoundError, match="OW741"):
         run_model(tmp_path / "none.onnx", [X])
     with pytest.raises(TypeError, match="OW752"):
@@ -149,19 +149,19 @@ PLACES = {
 def test_places_are_read(text: str) -> None:
     span = parse_origin(text)
     expected = PLACES[text]
-    found = None if span is None else (span.file, span.line, span.col, span.end_line, span.end_col)
-    assert found == expected
+    places = None if span is None else (span.file, span.line, span.col, span.end_line, span.end_col)
+    assert places == expected
 
 
 MODEL_FORMS = {
-    "a proto": lambda made, folder: made,
-    "bytes": lambda made, folder: made.SerializeToString(),
-    "a path": lambda made, folder: _saved(made, folder),
+    "a proto": lambda proto, folder: proto,
+    "bytes": lambda proto, folder: proto.SerializeToString(),
+    "a path": lambda proto, folder: _saved(proto, folder),
 }
 
 
-def _saved(made: onnx.ModelProto, folder: Path) -> Path:
-    onnx.save(made, folder / "negate.onnx")
+def _saved(proto: onnx.ModelProto, folder: Path) -> Path:
+    onnx.save(proto, folder / "negate.onnx")
     return folder / "negate.onnx"
 
 
@@ -218,8 +218,8 @@ def test_many_calls_of_functions_are_inlined_before_the_runtime_sees_them() -> N
     )
     source = source_of(proto)
     assert isinstance(source.data, bytes)
-    made = onnx.load_from_string(source.data)
-    assert [len(made.functions), len(made.graph.node)] == [0, 1 << 13]
+    inlined = onnx.load_from_string(source.data)
+    assert [len(inlined.functions), len(inlined.graph.node)] == [0, 1 << 13]
     assert source.proto is not None
     assert len(source.proto.functions) == 14
 

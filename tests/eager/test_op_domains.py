@@ -61,9 +61,9 @@ def test_calls(what: str) -> None:
 
 
 def test_a_sequence_of_maps() -> None:
-    found = ml.ZipMap(X, classlabels_strings=["a", "b", "c"])
-    assert isinstance(found, SequenceValue)
-    assert found[1] == {"a": 3.0, "b": 4.0, "c": 5.0}
+    maps = ml.ZipMap(X, classlabels_strings=["a", "b", "c"])
+    assert isinstance(maps, SequenceValue)
+    assert maps[1] == {"a": 3.0, "b": 4.0, "c": 5.0}
 
 
 def test_a_version_without_kernel_names_those_with_one() -> None:
@@ -81,6 +81,6 @@ def test_an_unknown_op_of_a_domain_that_the_runtime_has() -> None:
 def test_more_than_two_gigabytes() -> None:
     x = np.ones((1200, 1024, 1024 * 2), np.int8)
     assert x.nbytes > 2**31
-    found = latest_opset.Neg(x)
-    assert found.shape == x.shape
-    assert found[-1, -1, -1] == -1
+    negated = latest_opset.Neg(x)
+    assert negated.shape == x.shape
+    assert negated[-1, -1, -1] == -1

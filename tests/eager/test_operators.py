@@ -171,9 +171,9 @@ def test_every_type_in_every_layout(x: np.ndarray, dtype: Any, how: str) -> None
     narrow = whole.T if how == "transposed" else whole
     if how == "sliced" and x.ndim:
         narrow = np.concatenate([whole, whole])[::2]
-    found = opset23.Cast(narrow, to=1)
-    assert found.shape == narrow.shape
-    assert np.array_equal(found, narrow.astype(np.float32))
+    floats = opset23.Cast(narrow, to=1)
+    assert floats.shape == narrow.shape
+    assert np.array_equal(floats, narrow.astype(np.float32))
 
 
 def test_mixin_still_has_the_slow_ones() -> None:

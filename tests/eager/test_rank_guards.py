@@ -21,11 +21,11 @@ HEAD = '<ir_version: 10, opset_import: ["" : 17, "my" : 1]> '
 
 def model(text: str, *untyped: str) -> onnx.ModelProto:
     """A model; the inputs that are named have any rank."""
-    made = parser.parse_model(HEAD + text)
-    for info in made.graph.input:
+    proto = parser.parse_model(HEAD + text)
+    for info in proto.graph.input:
         if info.name in untyped:
             info.type.tensor_type.ClearField("shape")
-    return made
+    return proto
 
 
 def ones(*shape: int, dtype: type = np.float32) -> np.ndarray:
@@ -60,10 +60,10 @@ AT_INPUTS = {
 
 @each("what", AT_INPUTS)
 def test_inputs_of_any_rank(what: str) -> None:
-    text, given = AT_INPUTS[what]
-    made = model(text, "x", "w", "r", "b")
+    text, arrays = AT_INPUTS[what]
+    guarded = model(text, "x", "w", "r", "b")
     with pytest.raises(EagerError, match=r"OW612.*ax[ie]s, and it takes"):
-        ow.run_model(made, list(given))
+        ow.run_model(guarded, list(arrays))
 
 
 SHAPED = "(float[N] x, int64[R] s) => (float y)"
@@ -92,37 +92,37 @@ INSIDE = {
 
 @each("what", INSIDE)
 def test_ranks_that_the_run_decides(what: str) -> None:
-    made = model(INSIDE[what])
+    proto = model(INSIDE[what])
     scalar = {"x": ones(1), "s": np.zeros(0, np.int64)}
     with pytest.raises(EagerError, match="OW6[12]2"):
-        ow.run_model(made, scalar)
-    (found,) = ow.run_model(made, {"x": ones(4), "s": np.array([2, 2, 1])})
-    assert np.asarray(found).shape[:2] == (2, 2)
+        ow.run_model(proto, scalar)
+    (output,) = ow.run_model(proto, {"x": ones(4), "s": np.array([2, 2, 1])})
+    assert np.asarray(output).shape[:2] == (2, 2)
 
 
 def test_bytes_and_files_say_which_input(tmp_path: Path) -> None:
-    made = model(AT_INPUTS["DFT"][0], "x")
+    proto = model(AT_INPUTS["DFT"][0], "x")
     path = tmp_path / "m.onnx"
-    onnx.save(made, path)
-    for given, text in (
-        (made.SerializeToString(), "its input 0 has 0 axes, and it takes 1"),
+    onnx.save(proto, path)
+    for source, text in (
+        (proto.SerializeToString(), "its input 0 has 0 axes, and it takes 1"),
         (str(path), "input 0 of DFT has fewer than 1 axis"),
     ):
         with pytest.raises(EagerError, match=text):
-            ow.run_model(given, [ones()])
-        (found,) = ow.run_model(given, [ones(4, 3, 1)])
-        assert found.shape == (4, 3, 2)
+            ow.run_model(source, [ones()])
+        (output,) = ow.run_model(source, [ones(4, 3, 1)])
+        assert output.shape == (4, 3, 2)
 
 
 def test_external_data_of_a_file_is_found(tmp_path: Path) -> None:
-    made = model(
+    proto = model(
         "g (float x) => (float y) <float[2] w = {3, 4}> { z = DFT <axis = 0> (x)  y = Add (z, w) }",
         "x",
     )
     path = tmp_path / "m.onnx"
-    onnx.save(made, path, save_as_external_data=True, size_threshold=0, location="w.bin")
-    (found,) = ow.run_model(str(path), [ones(1, 1, 1)])
-    np.testing.assert_array_equal(found, [[[4, 4]]])
+    onnx.save(proto, path, save_as_external_data=True, size_threshold=0, location="w.bin")
+    (output,) = ow.run_model(str(path), [ones(1, 1, 1)])
+    np.testing.assert_array_equal(output, [[[4, 4]]])
 
 
 KNOWN = {
@@ -151,9 +151,9 @@ TOO_FEW = {
 
 @each("what", TOO_FEW)
 def test_too_few_axes_known_before(what: str) -> None:
-    made = model(TOO_FEW[what].replace("E>", '"ij,jk->ik">'))
+    proto = model(TOO_FEW[what].replace("E>", '"ij,jk->ik">'))
     with pytest.raises(EagerError, match="OW622.*input 1 of Einsum has 1 axis, and it takes 2"):
-        ow.run_model(made, [ones(2, 3), ones(3)])
+        ow.run_model(proto, [ones(2, 3), ones(3)])
 
 
 NONE = '{ y = Einsum <equation = "ij,jk->ik"> (x, w) }'
@@ -168,18 +168,18 @@ OLD = {
 def test_no_elements_in_an_old_runtime(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, code = OLD[what]
     monkeypatch.setattr(sessions, "is_old", lambda: True)
-    made = model(text, *("xw" if what == "any rank" else ""))
+    proto = model(text, *("xw" if what == "any rank" else ""))
     with pytest.raises(EagerError, match=f"{code}.*input 0.*has no elements, which ONNX Runtime"):
-        ow.CompiledModel(made)(ones(2, 0), ones(0, 2))
+        ow.CompiledModel(proto)(ones(2, 0), ones(0, 2))
 
 
 def test_calls_in_an_old_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "is_old", lambda: True)
     with ow.evaluator(ow.OrtEvaluator()):
         assert op.Einsum(ones(2, 3), ones(3, 2), equation="ij,jk->ik").shape == (2, 2)
-        for given in ((ones(2, 0), ones(0, 2)), (ones(2, 3), ones(3, 0))):
+        for operands in ((ones(2, 0), ones(0, 2)), (ones(2, 3), ones(3, 0))):
             with pytest.raises(EagerError, match="OW612.*has no elements"):
-                op.Einsum(*given, equation="ij,jk->ik")
+                op.Einsum(*operands, equation="ij,jk->ik")
         attention = ow.Opset("com.microsoft", 1).Attention
         with pytest.raises(EagerError, match="OW612.*its input 2 is left out"):
             attention(ones(2, 3, 8), ones(8, 24), num_heads=2)

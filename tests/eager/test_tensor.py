@@ -41,10 +41,10 @@ MADE = {
 @each("what", MADE)
 def test_construction(what: str) -> None:
     value, dtype, expected = MADE[what]
-    made = Tensor(value, dtype)
-    assert made.dtype == np.dtype(expected)
-    assert made.dtype.isnative
-    assert type(made.value) is np.ndarray
+    tensor = Tensor(value, dtype)
+    assert tensor.dtype == np.dtype(expected)
+    assert tensor.dtype.isnative
+    assert type(tensor.value) is np.ndarray
 
 
 @each("bad", [object(), [1, [2, 3]], np.array([object()]), np.datetime64("2020"), {1: 2}])
@@ -144,9 +144,9 @@ def test_numpy_protocols() -> None:
 
 @each("clone", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copies(clone) -> None:
-    made = clone(Tensor(X))
-    assert type(made) is Tensor
-    assert np.array_equal(made.value, X)
+    copied = clone(Tensor(X))
+    assert type(copied) is Tensor
+    assert np.array_equal(copied.value, X)
 
 
 def test_a_tensor_is_hashable_by_identity() -> None:

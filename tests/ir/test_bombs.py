@@ -33,9 +33,9 @@ def in_branch() -> onnx.ModelProto:
     body = helper.make_graph(model.graph.node, "b", [], model.graph.output)
     other = parser.parse_graph("e () => (int64 z) { z = Size(x) }")
     node = helper.make_node("If", ["c"], ["out"], then_branch=body, else_branch=other)
-    made = parser.parse_model(f"{HEAD} g (float[4] x, bool c) => (int64 out) {{ out = Size(x) }}")
-    made.graph.node[0].CopyFrom(node)
-    return made
+    proto = parser.parse_model(f"{HEAD} g (float[4] x, bool c) => (int64 out) {{ out = Size(x) }}")
+    proto.graph.node[0].CopyFrom(node)
+    return proto
 
 
 def in_function() -> onnx.ModelProto:
@@ -43,12 +43,12 @@ def in_function() -> onnx.ModelProto:
     function = helper.make_function(
         "d", "f", ["x"], ["y"], model.graph.node, [helper.make_opsetid("", 20)]
     )
-    made = parser.parse_model(
+    proto = parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 20, "d" : 1]>'
         " g (float[4] x) => (int64 y) { y = d.f(x) }"
     )
-    made.functions.append(function)
-    return made
+    proto.functions.append(function)
+    return proto
 
 
 LONG = {
@@ -116,8 +116,8 @@ def test_sparse_tensors_are_bounded_together(tool: str) -> None:
 
 
 def test_small_sparse_tensors_are_written_out() -> None:
-    made = ow.optimize(sparse(2, 4))
-    assert ow.run_model(made, {"x": np.ones(4, np.float32)})[0].tolist() == [2, 0, 0, 0]
+    optimized = ow.optimize(sparse(2, 4))
+    assert ow.run_model(optimized, {"x": np.ones(4, np.float32)})[0].tolist() == [2, 0, 0, 0]
 
 
 LARGE = ("a rank", "a name", "the name of a node")

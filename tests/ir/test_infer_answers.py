@@ -22,15 +22,15 @@ FLOAT_12 = TensorType(DType.FLOAT, (12,))
 def asked(
     name: str,
     types: list[OnnxType | None],
-    known: list[Any],
+    arrays: list[Any],
     version: int = 21,
     attributes: dict[str, Any] | None = None,
 ) -> Any:
     signature = registry.signature("", name, version)
     assert signature is not None
-    call = OpCall(signature, attributes or {}, 1, types, known, [None] * len(types))
-    given = [adapters.attribute(key, value) for key, value in (attributes or {}).items()]
-    return infer_by_onnx(call, given, version)
+    call = OpCall(signature, attributes or {}, 1, types, arrays, [None] * len(types))
+    attrs = [adapters.attribute(key, value) for key, value in (attributes or {}).items()]
+    return infer_by_onnx(call, attrs, version)
 
 
 def test_an_equal_question_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_an_attribute_that_has_no_text_is_asked_about_each_time(
         (np.zeros(1, np.float32), DType.FLOAT),
         (np.zeros(1, np.int8), DType.INT8),
     ):
-        given = {"value": value}
-        kind = asked("ConstantOfShape", [shape], [None], attributes=given)[0]
+        attributes = {"value": value}
+        kind = asked("ConstantOfShape", [shape], [None], attributes=attributes)[0]
         assert kind.dtype is dtype
 
 

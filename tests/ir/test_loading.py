@@ -32,26 +32,26 @@ def model(body: str = "y = Add(x, w)") -> onnx.ModelProto:
 
 def with_tensor(**fields: Any) -> onnx.ModelProto:
     """A model with one initializer."""
-    made = model()
-    made.graph.initializer.add(**{"name": "w", "data_type": 1, "dims": [2], **fields})
-    return made
+    proto = model()
+    proto.graph.initializer.add(**{"name": "w", "data_type": 1, "dims": [2], **fields})
+    return proto
 
 
 def with_external(**entries: str) -> onnx.ModelProto:
     """A model whose initializer is in another file."""
-    made = with_tensor(data_location=TensorProto.EXTERNAL)
+    proto = with_tensor(data_location=TensorProto.EXTERNAL)
     for key, value in entries.items():
-        made.graph.initializer[0].external_data.add(key=key, value=value)
-    return made
+        proto.graph.initializer[0].external_data.add(key=key, value=value)
+    return proto
 
 
 def with_sparse(dims: list[int], indices: list[int]) -> onnx.ModelProto:
     """A model with a sparse initializer of two values."""
-    made = model()
-    sparse = made.graph.sparse_initializer.add(dims=dims)
+    proto = model()
+    sparse = proto.graph.sparse_initializer.add(dims=dims)
     sparse.values.CopyFrom(helper.make_tensor("w", 1, [2], [1.0, 2.0]))
     sparse.indices.CopyFrom(helper.make_tensor("i", 7, [len(indices)], indices))
-    return made
+    return proto
 
 
 def doubling(count: int) -> onnx.ModelProto:
@@ -76,30 +76,30 @@ def recursive() -> onnx.ModelProto:
 
 def nested(depth: int) -> onnx.ModelProto:
     """Graphs in each other."""
-    made = model("c = Constant<value_int = 1>() y = Identity(x)")
-    graph = made.graph
+    proto = model("c = Constant<value_int = 1>() y = Identity(x)")
+    graph = proto.graph
     for n in range(depth):
         node = graph.node.add(op_type="If", input=["c"], output=[f"q{n}"])
         node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH).g.name = f"e{n}"
         graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
         graph.name = f"g{n}"
-    return made
+    return proto
 
 
 def edited(change: Callable[[onnx.ModelProto], Any], body: str = "y = Relu(x)") -> onnx.ModelProto:
     """A sound model with one thing changed."""
-    made = model(body)
-    change(made)
-    return made
+    proto = model(body)
+    change(proto)
+    return proto
 
 
 def constant_without(name: str, kind: int) -> onnx.ModelProto:
     """A Constant whose attribute has no value."""
-    made = model("c = Constant<value_int = 1>() y = Relu(x)")
-    attribute = made.graph.node[0].attribute[0]
+    proto = model("c = Constant<value_int = 1>() y = Relu(x)")
+    attribute = proto.graph.node[0].attribute[0]
     attribute.Clear()
     attribute.name, attribute.type = name, kind
-    return made
+    return proto
 
 
 def not_utf8(tag: bytes) -> bytes:
@@ -198,14 +198,14 @@ DAMAGED: dict[str, tuple[Callable[[], Any], str]] = {
 
 def doubling_chain(count: int) -> onnx.ModelProto:
     """Functions that each call the next one."""
-    made = doubling(1)
-    del made.functions[:]
+    proto = doubling(1)
+    del proto.functions[:]
     for n in range(count):
         body = [helper.make_node(f"f{n + 1}" if n + 1 < count else "Relu", ["a"], ["c"])]  # noqa: TID251 - as others write it
         body[0].domain = "f" if n + 1 < count else ""
         opsets = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
-        made.functions.append(helper.make_function("f", f"f{n}", ["a"], ["c"], body, opsets))
-    return made
+        proto.functions.append(helper.make_function("f", f"f{n}", ["a"], ["c"], body, opsets))
+    return proto
 
 
 ENTRIES: dict[str, Callable[[Any], Any]] = {
@@ -239,9 +239,9 @@ def test_damaged_models_are_refused(entry: str) -> None:
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_commands_end_with_status_2(name: str, tmp_path, capsys) -> None:
-    made, code = DAMAGED[name][0](), DAMAGED[name][1]
+    damaged, code = DAMAGED[name][0](), DAMAGED[name][1]
     path = tmp_path / "m.onnx"
-    path.write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.SerializeToString())
     if code.endswith("*"):
         assert main(["show", str(path)]) == 0
         assert main(["to-script", str(path)]) == 2
@@ -257,15 +257,15 @@ def test_commands_end_with_status_2(name: str, tmp_path, capsys) -> None:
 
 
 def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
-    made = model("y = Relu(x)")
+    proto = model("y = Relu(x)")
     path = tmp_path / "m.onnx"
-    path.write_bytes(made.SerializeToString())
-    for source in (made, made.SerializeToString(), path, str(path), onnx_ir.from_proto(made)):
+    path.write_bytes(proto.SerializeToString())
+    for source in (proto, proto.SerializeToString(), path, str(path), onnx_ir.from_proto(proto)):
         assert "Relu" in str(ow.show(source))
         assert ow.run_model(source, [X])[0].tolist() == [1, 1]
         assert "Relu" in ow.to_script(source)
     with path.open("rb") as file:
-        assert not diff(file, made)
+        assert not diff(file, proto)
     with pytest.raises(ModelError, match="binary mode"):
         ow.show(io.StringIO("text"))
 
@@ -273,13 +273,13 @@ def test_sound_models_of_every_kind_are_taken(tmp_path: Path) -> None:
 # What can be shown, written as Python and compared, and not be run or changed.
 def with_graph_parameter() -> onnx.ModelProto:
     """A function whose node reads its graph from an attribute of the function."""
-    made = parser.parse_model(
+    proto = parser.parse_model(
         f"{HEAD} g (float[2] x) => (float[2] y) {{ y = f.one(x) }}"
         '<domain: "f", opset_import: ["" : 18]> one <body> (a) => (c) '
         "{ c = Scan<num_scan_inputs = 1>(a) }"
     )
-    made.functions[0].node[0].attribute.add(name="body", type=5, ref_attr_name="body")
-    return made
+    proto.functions[0].node[0].attribute.add(name="body", type=5, ref_attr_name="body")
+    return proto
 
 
 NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -322,7 +322,7 @@ NOT_RUN: dict[str, Callable[[], onnx.ModelProto]] = {
 
 @each("name", NOT_RUN)
 def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
-    made = NOT_RUN[name]()
+    proto = NOT_RUN[name]()
     for change in (
         lambda m: ow.debug(m, [X]),
         lambda m: ow.first_divergence(m, m, [X]),
@@ -332,27 +332,27 @@ def test_what_cannot_be_gone_through_is_refused(name: str) -> None:
         lambda m: ow.set_shapes(m, {"x": ["N"]}),
     ):
         with pytest.raises(ModelError, match="OW744"):
-            change(made)
+            change(proto)
     for entry in ("show", "diff", "assert_isomorphic", "to_script"):
-        ENTRIES[entry](made)
+        ENTRIES[entry](proto)
 
 
 def test_a_graph_that_a_call_gives_is_refused_by_what_looks_into_functions() -> None:
-    made = with_graph_parameter()
+    proto = with_graph_parameter()
     for change in (ow.optimize, lambda m: ow.convert_version(m, 21),
                    lambda m: ow.set_shapes(m, {"x": [2]})):  # fmt: skip
         with pytest.raises(ModelError, match="OW744.*an attribute of the function"):
-            change(made)
+            change(proto)
     with pytest.raises(OnnxwrightError, match="OW510.*`Scan` needs the attribute `body"):
-        ow.debug(made, [X])  # the call does not give it
+        ow.debug(proto, [X])  # the call does not give it
 
 
 def test_strings_that_are_not_utf8_are_refused_when_run() -> None:
-    made = parser.parse_model(f"{HEAD} g () => (string[1] y) {{ y = Identity(w) }}")
-    made.graph.initializer.add(name="w", data_type=TensorProto.STRING, dims=[1],
+    proto = parser.parse_model(f"{HEAD} g () => (string[1] y) {{ y = Identity(w) }}")
+    proto.graph.initializer.add(name="w", data_type=TensorProto.STRING, dims=[1],
                                string_data=[b"\xff"])  # fmt: skip
     with pytest.raises(ModelError, match="tensor `w`.*not UTF-8"):
-        ow.debug(made, [])
+        ow.debug(proto, [])
 
 
 UNSORTED = {
@@ -376,26 +376,26 @@ UNSORTED = {
 
 @pytest.mark.parametrize("name", UNSORTED)
 def test_nodes_that_are_not_sorted_are_sorted(name: str) -> None:
-    made = UNSORTED[name]
-    before = made.SerializeToString()
-    assert ow.debug(made, [X]).outputs["y"].tolist() == [0, 0]
-    assert ow.first_divergence(made, made, [X]) is None
+    proto = UNSORTED[name]
+    before = proto.SerializeToString()
+    assert ow.debug(proto, [X]).outputs["y"].tolist() == [0, 0]
+    assert ow.first_divergence(proto, proto, [X]) is None
     for change in (
         ow.optimize,
         lambda m: ow.convert_version(m, 21),
         lambda m: ow.extract(m, ["x"], ["y"]),
         lambda m: ow.set_shapes(m, {"x": ["N"]}),
     ):
-        assert ow.run_model(change(made), [X])[0].tolist() == [0, 0]
-    assert made.SerializeToString() == before
+        assert ow.run_model(change(proto), [X])[0].tolist() == [0, 0]
+    assert proto.SerializeToString() == before
 
 
 @each("name", UNSORTED)
 def test_an_object_of_onnx_ir_is_not_sorted_for_the_user(name: str) -> None:
-    made = onnx_ir.from_proto(UNSORTED[name])
+    ir_model = onnx_ir.from_proto(UNSORTED[name])
     for change in (ow.optimize, lambda m: ow.convert_version(m, 21)):
         with pytest.raises(ModelError, match="which comes later"):
-            change(made)
+            change(ir_model)
 
 
 def test_values_in_a_cycle_through_a_branch_are_refused() -> None:
@@ -488,9 +488,11 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_damaged_values_for_a_run_are_refused(name: str, tmp_path, capsys) -> None:
-    made = VALUES[name]()
+    damaged = VALUES[name]()
     (tmp_path / "m.onnx").write_bytes(model("y = Relu(x)").SerializeToString())
-    (tmp_path / "x.pb").write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
+    (tmp_path / "x.pb").write_bytes(
+        damaged if isinstance(damaged, bytes) else damaged.SerializeToString()
+    )
     assert main(["run", str(tmp_path / "m.onnx"), "--inputs", str(tmp_path / "x.pb")]) == 2
     err = capsys.readouterr().err
     assert "bug" not in err
@@ -503,10 +505,10 @@ LOOP = """{HEAD} g (float[2] x) => (float[2] y) {{
         {{ {how}  w = Relu(v) }}> }}"""
 
 
-def loop(given: str, how: str = "d = Identity(c)", start: int = 1) -> onnx.ModelProto:
+def loop(inputs: str, how: str = "d = Identity(c)", start: int = 1) -> onnx.ModelProto:
     """A Loop with its trip count and condition, and how its body computes the next condition."""
     d = "d" if how else "c"
-    return parser.parse_model(LOOP.format(HEAD=HEAD, given=given, how=how, start=start, d=d))
+    return parser.parse_model(LOOP.format(HEAD=HEAD, given=inputs, how=how, start=start, d=d))
 
 
 ENDLESS = {
@@ -530,20 +532,20 @@ def test_a_loop_that_never_ends_is_not_run(what: str) -> None:
 
 @each("what", ENDING)
 def test_a_loop_that_ends_is_run(what: str) -> None:
-    found = ow.run_model(ENDING[what], [np.ones(2, np.float32)])
-    np.testing.assert_array_equal(found[0], np.ones(2))
+    outputs = ow.run_model(ENDING[what], [np.ones(2, np.float32)])
+    np.testing.assert_array_equal(outputs[0], np.ones(2))
 
 
 def test_data_behind_a_link_inside_the_folder_is_read_everywhere(tmp_path: Path) -> None:
-    made = parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Add(x, w) }}")
-    weight = made.graph.initializer.add(name="w", data_type=1, dims=[2], data_location=1)
+    proto = parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{ y = Add(x, w) }}")
+    weight = proto.graph.initializer.add(name="w", data_type=1, dims=[2], data_location=1)
     weight.external_data.add(key="location", value="link.bin")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "w.bin").write_bytes(np.array([3, 4], np.float32).tobytes())
     (tmp_path / "link.bin").symlink_to(Path("data") / "w.bin")
     path = tmp_path / "model.onnx"
-    path.write_bytes(made.SerializeToString())
-    given = [np.zeros(2, np.float32)]
-    np.testing.assert_array_equal(ow.run_model(str(path), given)[0], [3, 4])
-    np.testing.assert_array_equal(np.asarray(ow.debug(str(path), given).outputs["y"]), [3, 4])
+    path.write_bytes(proto.SerializeToString())
+    feeds = [np.zeros(2, np.float32)]
+    np.testing.assert_array_equal(ow.run_model(str(path), feeds)[0], [3, 4])
+    np.testing.assert_array_equal(np.asarray(ow.debug(str(path), feeds).outputs["y"]), [3, 4])
     assert "3.0, 4.0" in ow.to_script(str(path))

@@ -34,8 +34,8 @@ TEXTS = {
 def same(proto: onnx.ModelProto) -> None:
     """Both readers give models that are written alike."""
     expected = ir.to_proto(ir.from_proto(proto))
-    made = ir.to_proto(model_from_proto(proto))
-    assert made.SerializeToString(deterministic=True) == expected.SerializeToString(
+    written = ir.to_proto(model_from_proto(proto))
+    assert written.SerializeToString(deterministic=True) == expected.SerializeToString(
         deterministic=True
     )
 
@@ -76,8 +76,8 @@ def test_what_initializers_say_of_themselves() -> None:
     proto.graph.input.append(info)  # as in IR version 3
     del proto.graph.value_info[:]
     same(proto)
-    given = model_from_proto(proto).graph
-    assert given.inputs[-1] is given.initializers["held"]
+    graph = model_from_proto(proto).graph
+    assert graph.inputs[-1] is graph.initializers["held"]
 
 
 def test_device_configurations() -> None:

@@ -20,7 +20,7 @@ X = np.ones((1, 64), np.float32)
 
 def model(*, same: bool = False) -> onnx.ModelProto:
     """Two weights of 16 KB, and a small one."""
-    made = parser.parse_model(
+    proto = parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 18]> g (float[N,64] x) => (float[N,64] y) '
         "<float b = {0.5}> { h = MatMul(x, v)  i = MatMul(h, w)  y = Add(i, b) }"
     )
@@ -28,8 +28,8 @@ def model(*, same: bool = False) -> onnx.ModelProto:
     first = rng.standard_normal((64, 64), dtype=np.float32)
     second = first if same else rng.standard_normal((64, 64), dtype=np.float32)
     for name, array in (("v", first), ("w", second)):
-        made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    return made
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return proto
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -72,10 +72,10 @@ def test_a_file_that_the_model_reads_is_not_replaced(tmp_path: Path) -> None:
     same_results(path, model())
 
 
-@pytest.mark.parametrize("given", ["", 1, ["w.bin"]])
-def test_what_does_not_say_where_weights_go(given: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("external_data", ["", 1, ["w.bin"]])
+def test_what_does_not_say_where_weights_go(external_data: Any, tmp_path: Path) -> None:
     with pytest.raises(ModelToolError, match="OW882.*does not say where weights go"):
-        ow.save(model(), tmp_path / "m.onnx", external_data=given)
+        ow.save(model(), tmp_path / "m.onnx", external_data=external_data)
     assert not list(tmp_path.iterdir())
 
 
@@ -150,12 +150,12 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
 
 def beside(folder: Path, *, attribute: bool = False) -> Path:
     """A model whose first weight is in `w.bin`: an initializer, or what a Constant holds."""
-    made = model()
+    proto = model()
     if attribute:
-        tensor = made.graph.initializer.pop(1)  # `v`
-        made.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["v"], value=tensor))
+        tensor = proto.graph.initializer.pop(1)  # `v`
+        proto.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["v"], value=tensor))
     path = folder / "m.onnx"
-    onnx.save_model(made, str(path), save_as_external_data=True, location="w.bin",
+    onnx.save_model(proto, str(path), save_as_external_data=True, location="w.bin",
                     convert_attribute=True)  # fmt: skip
     return path
 
@@ -211,10 +211,10 @@ def test_constants_of_several_folders_are_read(tmp_path: Path) -> None:
 
 def test_data_in_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
     path = beside(tmp_path)
-    made = onnx.load(str(path), load_external_data=False)
-    for entry in (e for t in made.graph.initializer for e in t.external_data):
+    proto = onnx.load(str(path), load_external_data=False)
+    for entry in (e for t in proto.graph.initializer for e in t.external_data):
         if entry.key == "location":
             entry.value = ""
-    onnx.save(made, str(path))
+    onnx.save(proto, str(path))
     with pytest.raises(ModelError, match="OW743"):
         ow.load(path)

@@ -96,10 +96,10 @@ def model(attr: ir.Attr | None = None, kind: object = F, shape: object = None) -
     )
 
 
-def same(made: ir.Model) -> None:
+def same(ir_model: ir.Model) -> None:
     """Both writers give the same bytes."""
-    expected: onnx.ModelProto = ir.to_proto(made)
-    assert model_to_proto(made).SerializeToString() == expected.SerializeToString()
+    expected: onnx.ModelProto = ir.to_proto(ir_model)
+    assert model_to_proto(ir_model).SerializeToString() == expected.SerializeToString()
 
 
 @each("attr", ATTRIBUTES)
@@ -114,6 +114,6 @@ def test_types(kind: str) -> None:
 
 @each("version", [8, 9, 10, 11, 13])
 def test_ir_versions(version: int) -> None:
-    made = model()
-    made.ir_version = version
-    same(made)
+    ir_model = model()
+    ir_model.ir_version = version
+    same(ir_model)

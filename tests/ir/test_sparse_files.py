@@ -24,16 +24,16 @@ def stored(folder: Path, name: str, numbers: list[float], offset: int, size: int
         file.seek(offset)
         file.write(np.array(numbers, np.float32).tobytes())
         file.truncate(offset + size)
-    made = onnx.parser.parse_model(
+    model = onnx.parser.parse_model(
         f'<ir_version: 10, opset_import: ["" : 20]> g (float[N] x) => (float[N] y) '
         f"<float[{size // 4}] w> {{ y = Add (x, w) }}"
     )
-    made.graph.ClearField("value_info")
-    weight = made.graph.initializer.add(name="w", data_type=1, dims=[size // 4], data_location=1)
+    model.graph.ClearField("value_info")
+    weight = model.graph.initializer.add(name="w", data_type=1, dims=[size // 4], data_location=1)
     for key, value in (("location", f"{name}.bin"), ("offset", offset), ("length", size)):
         weight.external_data.add(key=key, value=str(value))
     path = folder / f"{name}.onnx"
-    path.write_bytes(made.SerializeToString())
+    path.write_bytes(model.SerializeToString())
     return str(path)
 
 
@@ -68,9 +68,9 @@ def test_holes_are_not_read_to_compare_them(tmp_path: Path) -> None:
     assert diff(one, two).brief() == "no difference (1 node)"
     assert_isomorphic(one, two)
     three = stored(tmp_path, "three", [1, 2.5], 0, FAR)
-    found = diff(one, three)
-    assert found.brief() != "no difference (1 node)"
-    assert "other values in FLOAT[1099511627776]" in str(found)
+    differences = diff(one, three)
+    assert differences.brief() != "no difference (1 node)"
+    assert "other values in FLOAT[1099511627776]" in str(differences)
     with pytest.raises(AssertionError, match="initializer `w` differs"):
         assert_isomorphic(one, three)
 

@@ -206,9 +206,9 @@ def test_names_that_no_model_or_file_can_have(tmp_path: Path) -> None:
 def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").symlink_to("b.onnx")
     (tmp_path / "b.onnx").symlink_to("a.onnx")
-    with pytest.raises(OSError, match=r"a\.onnx") as found:
+    with pytest.raises(OSError, match=r"a\.onnx") as caught:
         write_file(tmp_path / "a.onnx", b"new")
-    assert found.value.errno == errno.ELOOP
+    assert caught.value.errno == errno.ELOOP
     assert (tmp_path / "a.onnx").is_symlink()
 
 

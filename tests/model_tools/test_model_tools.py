@@ -122,34 +122,34 @@ def second(function=G2):
 
 class TestCompose:
     def test_names_and_functions_that_clash(self):
-        made = checked(ow.compose(first(), second()))
-        assert names(made.graph.input) == ["x", "k"]
-        assert names(made.graph.output) == ["z", "o"]
-        assert names(made.functions) == ["g", "g_1"]
+        composed = checked(ow.compose(first(), second()))
+        assert names(composed.graph.input) == ["x", "k"]
+        assert names(composed.graph.output) == ["z", "o"]
+        assert names(composed.functions) == ["g", "g_1"]
         x, k = np.abs(X[0, :, :3]), X[0, :, 1:]
         y, z = run(first(), [x])
         (o,) = run(second(), [y, k])
-        assert same([z, o], run(made, [x, k]))
+        assert same([z, o], run(composed, [x, k]))
 
     def test_equal_functions_once(self):
         assert names(ow.compose(first(), second(G)).functions) == ["g"]
 
     def test_prefix_and_pairs(self):
-        made = checked(ow.compose(first(), second(), {"z": "y"}, prefix="b_"))
-        assert names(made.graph.input) == ["x", "b_k"]
-        assert names(made.graph.output) == ["y", "b_o"]
+        composed = checked(ow.compose(first(), second(), {"z": "y"}, prefix="b_"))
+        assert names(composed.graph.input) == ["x", "b_k"]
+        assert names(composed.graph.output) == ["y", "b_o"]
 
     def test_chosen_outputs(self):
-        made = checked(ow.compose(first(), second(), outputs=["o", "y"]))
-        assert names(made.graph.output) == ["o", "y"]
+        composed = checked(ow.compose(first(), second(), outputs=["o", "y"]))
+        assert names(composed.graph.output) == ["o", "y"]
 
     def test_opset_versions_meet(self):
         old = model_of(
             "b (float[N,3] y) => (float[N] o) { o = ReduceSum<axes=[1], keepdims=0>(y) }",
             version=11,
         )
-        made = checked(ow.compose(first(), old))
-        assert {o.domain: o.version for o in made.opset_import}[""] == 18
+        composed = checked(ow.compose(first(), old))
+        assert {o.domain: o.version for o in composed.opset_import}[""] == 18
 
     def test_one_output_for_two_inputs_and_a_body(self):
         a = model_of("a (float[2] x) => (float[2] y) { y = Abs(x) }")
@@ -159,11 +159,11 @@ class TestCompose:
             "else_branch = e () => (float[2] v) { v = Sub(p, x) }> }",
             x=np.ones(2, np.float32),
         )
-        made = checked(ow.compose(a, b, [("y", "p"), ("y", "q")]))
+        composed = checked(ow.compose(a, b, [("y", "p"), ("y", "q")]))
         x = np.array([-1, 2], np.float32)
         for flag in (True, False):
             want = run(b, [np.abs(x), np.abs(x), np.array(flag)])
-            assert same(want, run(made, [x, np.array(flag)]))
+            assert same(want, run(composed, [x, np.array(flag)]))
 
     @pytest.mark.parametrize(
         ("io_map", "code"),
@@ -185,11 +185,11 @@ class TestSetShapes:
             "g (float[1,3,4] x) => (float[1,12] y) { s = Constant<value=int64[2]{0,-1}>() "
             "y = Reshape(x, s) }"
         )
-        made = checked(ow.set_shapes(model, {"x": ["batch", None, "seq"]}))
-        assert "float[batch,3,seq] x" in onnx.printer.to_text(made)
-        given = np.ones((5, 3, 7), np.float32)
-        assert run(made, [given])[0].shape == (5, 21)
-        back = ow.set_shapes(made, dims={"batch": 2, "seq": "length"})
+        dynamic = checked(ow.set_shapes(model, {"x": ["batch", None, "seq"]}))
+        assert "float[batch,3,seq] x" in onnx.printer.to_text(dynamic)
+        x = np.ones((5, 3, 7), np.float32)
+        assert run(dynamic, [x])[0].shape == (5, 21)
+        back = ow.set_shapes(dynamic, dims={"batch": 2, "seq": "length"})
         # onnx before 1.22 prints such a dimension without quotes.
         text = onnx.printer.to_text(back).replace('"', "")
         assert "float[2,3,length] x) => (float[2,3*length] y)" in text
@@ -221,8 +221,8 @@ class TestSetShapes:
         assert len(ow.set_shapes(model, {"x": [2]}).graph.node) == 2
 
     def test_shapes_inside_bodies(self):
-        made = ow.set_shapes(branches(), {"x": [1, 3, 4]})
-        branch = made.graph.node[3].attribute[0].g
+        new_model = ow.set_shapes(branches(), {"x": [1, 3, 4]})
+        branch = new_model.graph.node[3].attribute[0].g
         assert [d.dim_value for d in branch.output[0].type.tensor_type.shape.dim] == [3, 4]
 
     @pytest.mark.parametrize(
@@ -242,31 +242,31 @@ class TestSetShapes:
 
 class TestRename:
     def test_everything_that_reads_a_value_follows(self):
-        made = checked(
+        renamed = checked(
             ow.rename(
                 branches(), inputs={"x": "ids"}, outputs={"y": "out"}, values={"w": "b", "r": "h"}
             )
         )
-        assert names(made.graph.input) == ["ids", "c"]
-        assert names(made.graph.initializer) == ["b"]
+        assert names(renamed.graph.input) == ["ids", "c"]
+        assert names(renamed.graph.initializer) == ["b"]
         for flag in (True, False):
-            given = [X, np.array(flag)]
-            assert same(run(branches(), given), run(made, given))
+            inputs = [X, np.array(flag)]
+            assert same(run(branches(), inputs), run(renamed, inputs))
 
     def test_names_may_be_swapped(self):
         model = model_of("g (float[2] x, float[2] y) => (float[2] z) { z = Sub(x, y) }")
-        made = ow.rename(model, inputs={"x": "y", "y": "x"})
-        assert names(made.graph.input) == ["y", "x"]
-        assert list(made.graph.node[0].input) == ["y", "x"]
+        renamed = ow.rename(model, inputs={"x": "y", "y": "x"})
+        assert names(renamed.graph.input) == ["y", "x"]
+        assert list(renamed.graph.node[0].input) == ["y", "x"]
 
     def test_sizes_inside_bodies(self):
         model = model_of(
             "g (float[N] x, bool c) => (float[N] y) { y = Loop (, c, x) <body = b (int64 i,"
             " bool k, float[N] v) => (bool k2, float[N] w) { k2 = Not(k) w = Neg(v) }> }"
         )
-        made = checked(ow.rename(model, dims={"N": "batch"}))
-        body = made.graph.node[0].attribute[0].g
-        for value in (*made.graph.input[:1], body.input[2]):
+        renamed = checked(ow.rename(model, dims={"N": "batch"}))
+        body = renamed.graph.node[0].attribute[0].g
+        for value in (*renamed.graph.input[:1], body.input[2]):
             assert value.type.tensor_type.shape.dim[0].dim_param == "batch"
 
     @pytest.mark.parametrize("new", ["r", "p", "w", "", "q"])
@@ -308,9 +308,9 @@ class TestRemoveMetadata:
         assert ir.to_proto(held).SerializeToString(deterministic=True).count(b"/home/me") > 60
         assert model.SerializeToString(deterministic=True) == before, "it is not changed"
         for flag in (True, False):
-            given = [X, np.array(flag)]
-            made = checked(ow.remove_metadata(model))
-            assert same(run(branches(), given), run(made, given))
+            inputs = [X, np.array(flag)]
+            stripped = checked(ow.remove_metadata(model))
+            assert same(run(branches(), inputs), run(stripped, inputs))
 
     @pytest.mark.parametrize(
         ("keep", "keys"),
@@ -321,8 +321,8 @@ class TestRemoveMetadata:
         ],
     )
     def test_what_is_kept(self, keep, keys):
-        made = ow.remove_metadata(self.described(), keep=keep)
-        for message in (made, made.graph, made.graph.node[0], made.functions[0]):
+        stripped = ow.remove_metadata(self.described(), keep=keep)
+        for message in (stripped, stripped.graph, stripped.graph.node[0], stripped.functions[0]):
             assert sorted(entry.key for entry in message.metadata_props) == keys
             assert message.doc_string == ""
 
@@ -338,18 +338,20 @@ class TestRemoveMetadata:
         onnx.save(
             model, tmp_path / "m.onnx", save_as_external_data=True, location="w", size_threshold=9
         )
-        made = ow.remove_metadata(tmp_path / "m.onnx", output=tmp_path / "n.onnx")
-        (weight,) = onnx.load(made, load_external_data=False).graph.initializer
+        path = ow.remove_metadata(tmp_path / "m.onnx", output=tmp_path / "n.onnx")
+        (weight,) = onnx.load(path, load_external_data=False).graph.initializer
         assert [e.value for e in weight.external_data if e.key == "location"] == ["w"]
         assert weight.doc_string == ""
-        assert ow.run_model(made, [np.ones(300, np.float32)])[0].tolist() == [1.0] * 300
+        assert ow.run_model(path, [np.ones(300, np.float32)])[0].tolist() == [1.0] * 300
 
 
 class TestWeights:
     def test_initializer_and_constant(self):
-        made = ow.set_initializer(branches(), {"w": np.full((3, 4), 5, np.float32), "s": [4, 3]})
-        assert numpy_helper.to_array(made.graph.initializer[0])[0, 0] == 5
-        assert made.graph.node[0].attribute[0].t.dims == [2]
+        new_model = ow.set_initializer(
+            branches(), {"w": np.full((3, 4), 5, np.float32), "s": [4, 3]}
+        )
+        assert numpy_helper.to_array(new_model.graph.initializer[0])[0, 0] == 5
+        assert new_model.graph.node[0].attribute[0].t.dims == [2]
 
     @pytest.mark.parametrize(
         ("values", "code"),
@@ -366,16 +368,16 @@ class TestWeights:
 
     def test_inputs_and_back(self):
         model = branches()
-        made = checked(ow.initializers_to_inputs(model))
-        assert names(made.graph.input) == ["x", "c", "w"]
-        assert names(made.graph.initializer) == ["w"]
-        assert names(ow.inputs_to_initializers(made).graph.input) == ["x", "c"]
+        with_inputs = checked(ow.initializers_to_inputs(model))
+        assert names(with_inputs.graph.input) == ["x", "c", "w"]
+        assert names(with_inputs.graph.initializer) == ["w"]
+        assert names(ow.inputs_to_initializers(with_inputs).graph.input) == ["x", "c"]
         bare = checked(ow.initializers_to_inputs(model, ["w"], keep_default=False))
         assert not bare.graph.initializer
         w = np.full((3, 4), 2, np.float32)
         fixed = checked(ow.inputs_to_initializers(bare, {"w": w}))
-        given = [X, np.array(True)]
-        assert same(run(bare, [*given, w]), run(fixed, given))
+        inputs = [X, np.array(True)]
+        assert same(run(bare, [*inputs, w]), run(fixed, inputs))
         with pytest.raises(ModelToolError, match="OW882"):
             ow.inputs_to_initializers(bare, ["w"])
         assert names(model.graph.input) == ["x", "c"]

@@ -31,15 +31,15 @@ class Case(NamedTuple):
 
 def load() -> list[Case]:
     """The calls of the file."""
-    found = []
+    cases = []
     for line in filter(None, FILE.read_text(encoding="utf-8").splitlines()):
         row = _ROW.fullmatch(line)
         assert row is not None, line
         names, version, inputs, attributes, outputs, several = row.groups()
         count = int(several or len(outputs.split()))
         call = (int(version), inputs, ast.literal_eval(attributes or "{}"), count, outputs)
-        found += [Case(name, *call) for name in names.split()]
-    return found
+        cases += [Case(name, *call) for name in names.split()]
+    return cases
 
 
 CASES = load()

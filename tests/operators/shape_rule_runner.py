@@ -55,11 +55,11 @@ def _read(text: str) -> tuple[OnnxType | None, np.ndarray[Any, Any] | None, Shap
     kind, tilde, names = kind.partition("~")
     letters, bracket, shape = kind.rstrip("]").partition("[")
     dtype = _DTYPES[letters]
-    made = TensorType(dtype, _dims(shape) if bracket else None)
+    tensor_type = TensorType(dtype, _dims(shape) if bracket else None)
     if equals:
         array = np.array([_number(x) for x in numbers.split(",")], dtype.numpy)
-        return made, array.reshape(() if made.shape == () else -1), None
-    return made, None, _dims(names) if tilde else None
+        return tensor_type, array.reshape(() if tensor_type.shape == () else -1), None
+    return tensor_type, None, _dims(names) if tilde else None
 
 
 def read_types(text: str) -> list[OnnxType | None]:
@@ -72,10 +72,10 @@ def call_of(
 ) -> OpCall:
     """The call that a row describes."""
     read = [_read(text) for text in inputs.split()]
-    given = {name: _value(value) for name, value in attributes.items()}
+    values = {name: _value(value) for name, value in attributes.items()}
     return OpCall(
         registry.signature("", op, version),
-        given,
+        values,
         count,
         [r[0] for r in read],
         [r[1] for r in read],
@@ -190,10 +190,10 @@ def by_onnx(
     """What ONNX's own inference says; None where it refuses the call."""
     call = call_of(op, version, inputs, attributes, count)
     kinds = call.signature.attributes
-    found: list[ir.Attr] = [
+    attrs: list[ir.Attr] = [
         attribute(name, value, kinds[name].kind) for name, value in call.attributes.items()
     ]
     try:
-        return infer_by_onnx(call, found, version)
+        return infer_by_onnx(call, attrs, version)
     except INFERENCE_ERRORS:
         return None

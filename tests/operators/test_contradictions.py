@@ -49,12 +49,12 @@ def test_a_graph_builder_refuses() -> None:
 @each("tool", ["optimize", "up", "down", "from_model"])
 def test_a_branch_that_is_never_taken_is_kept(tool: str) -> None:
     model = onnx.parser.parse_model(_UNTAKEN)
-    made = {
+    new_model = {
         "optimize": lambda: ow.optimize(model),
         "up": lambda: ow.convert_version(model, 21),
         "down": lambda: ow.convert_version(model, 15),
         "from_model": lambda: ow.GraphBuilder.from_model(model).to_model_proto(),
     }[tool]()
     x = np.ones((1, 3, 4, 4), np.float32)
-    (y,) = ow.run_model(made, {"c": np.array(False), "x": x})
+    (y,) = ow.run_model(new_model, {"c": np.array(False), "x": x})
     np.testing.assert_array_equal(np.asarray(y), x)

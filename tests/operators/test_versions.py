@@ -57,8 +57,8 @@ def _pairs() -> list[tuple[registry.OpSignature, registry.OpSignature]]:
         versions.setdefault((schema.domain, schema.name), []).append(schema.since_version)
     return [
         (registry.signature(domain, name, a), registry.signature(domain, name, b))
-        for (domain, name), found in versions.items()
-        for a, b in zip(sorted(found), sorted(found)[1:])
+        for (domain, name), numbers in versions.items()
+        for a, b in zip(sorted(numbers), sorted(numbers)[1:])
     ]
 
 
@@ -78,8 +78,8 @@ def test_each_new_schema_has_one_decision() -> None:
 
 
 def test_reasons_are_of_schemas_that_exist() -> None:
-    known = {(new.domain, new.name, new.since_version) for _, new in _pairs()}
-    assert set(UNCHANGED) <= known
+    schemas = {(new.domain, new.name, new.since_version) for _, new in _pairs()}
+    assert set(UNCHANGED) <= schemas
     assert all(UNCHANGED.values())
 
 
@@ -148,8 +148,8 @@ def test_same_meaning(
 
 @each("record", [f for f in all_facts() if f.changes])
 def test_a_change_stands_between_versions(record: object) -> None:
-    found = facts(record.name, record.domain)  # type: ignore[attr-defined]
-    for version in found.changes:
-        older = registry.signature(found.domain, found.name, version - 1)
-        newer = registry.signature(found.domain, found.name, version)
+    operator = facts(record.name, record.domain)  # type: ignore[attr-defined]
+    for version in operator.changes:
+        older = registry.signature(operator.domain, operator.name, version - 1)
+        newer = registry.signature(operator.domain, operator.name, version)
         assert not same_meaning(older, newer)

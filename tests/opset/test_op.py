@@ -132,22 +132,24 @@ TENSORS = [
 ]
 
 
-@each(("given", "array"), TENSORS)
-def test_numbers_given_as_a_tensor_are_one(given: Any, array: Any) -> None:
+@each(("value", "array"), TENSORS)
+def test_numbers_given_as_a_tensor_are_one(value: Any, array: Any) -> None:
     """The same array for eager calls, scripts and builders."""
-    made = op.Constant.bind((), {"value": given}).attributes["value"]
-    assert (made.dtype, made.shape, made.tolist()) == (array.dtype, array.shape, array.tolist())
+    bound = op.Constant.bind((), {"value": value}).attributes["value"]
+    assert (bound.dtype, bound.shape, bound.tolist()) == (array.dtype, array.shape, array.tolist())
 
 
-@each("given", [{}, object(), [1, "a"], [[1], [1, 2]], [None], 2**63, [10**30]])
-def test_what_is_no_tensor_is_refused(given: Any) -> None:
+@each("value", [{}, object(), [1, "a"], [[1], [1, 2]], [None], 2**63, [10**30]])
+def test_what_is_no_tensor_is_refused(value: Any) -> None:
     with pytest.raises(OnnxwrightError, match=r"OW51[123]"):
-        op.Constant.bind((), {"value": given})
+        op.Constant.bind((), {"value": value})
 
 
-@each(("which", "given", "inputs", "attributes"), BOUND)
-def test_bind(which: Op, given: Any, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> None:
-    args, kwargs = given
+@each(("which", "arguments", "inputs", "attributes"), BOUND)
+def test_bind(
+    which: Op, arguments: Any, inputs: tuple[Any, ...], attributes: dict[str, Any]
+) -> None:
+    args, kwargs = arguments
     bound = which.bind(args, kwargs)
     assert bound == BoundCall(which, inputs, attributes, None, None)
     for name, value in attributes.items():
@@ -216,10 +218,10 @@ WRONG: list[tuple[Op, tuple[tuple[Any, ...], dict[str, Any]], str, str]] = [
 ]
 
 
-@each(("which", "given", "code", "words"), WRONG)
-def test_wrong_calls(which: Op, given: Any, code: str, words: str) -> None:
+@each(("which", "arguments", "code", "words"), WRONG)
+def test_wrong_calls(which: Op, arguments: Any, code: str, words: str) -> None:
     with pytest.raises(OnnxwrightError) as caught:
-        which.bind(*given)
+        which.bind(*arguments)
     assert caught.value.diagnostic.code == code
     assert words in str(caught.value)
     assert isinstance(caught.value, (TypeError, ValueError))

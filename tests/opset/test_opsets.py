@@ -92,10 +92,10 @@ def test_unknown_operators(opset: Opset, name: str, code: str, words: str) -> No
     assert words in str(caught.value)
 
 
-@each("given", [(1, 2), ("a", 0), ("a", -1), ("a", "1"), ("a", 1.5), ("a", True)])
-def test_what_is_no_opset(given: Any) -> None:
+@each("args", [(1, 2), ("a", 0), ("a", -1), ("a", "1"), ("a", 1.5), ("a", True)])
+def test_what_is_no_opset(args: Any) -> None:
     with pytest.raises(TypeError, match="OW504"):
-        Opset(*given)
+        Opset(*args)
 
 
 def test_the_names_of_the_module() -> None:

@@ -81,8 +81,8 @@ def test_defaults_are_short_python_values() -> None:
     for (name, attribute), (kind, default) in cases.items():
         sig = registry.signature("", name, 18)
         assert sig is not None
-        found = sig.attributes[attribute]
-        assert (found.kind, found.default, found.required) == (kind, default, False)
+        param = sig.attributes[attribute]
+        assert (param.kind, param.default, param.required) == (kind, default, False)
 
 
 TEXTS = {

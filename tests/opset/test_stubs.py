@@ -24,14 +24,14 @@ def classes() -> dict[str, ast.ClassDef]:
 
 
 def methods(
-    domain: str, version: int, known: dict[str, ast.ClassDef]
+    domain: str, version: int, classes_by_name: dict[str, ast.ClassDef]
 ) -> dict[str, ast.FunctionDef]:
     """What a type checker finds in one opset: its own methods and the inherited ones."""
-    found: dict[str, ast.FunctionDef] = {}
+    methods_by_name: dict[str, ast.FunctionDef] = {}
     for v in range(1, version + 1):
-        cls = known["Opset" + ("_" + domain.replace(".", "_") if domain else "") + str(v)]
-        found.update({n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)})
-    return found
+        cls = classes_by_name["Opset" + ("_" + domain.replace(".", "_") if domain else "") + str(v)]
+        methods_by_name.update({n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)})
+    return methods_by_name
 
 
 def parameters(node: ast.FunctionDef) -> Iterator[tuple[str, Any, Any]]:
@@ -60,11 +60,11 @@ def opsets() -> list[tuple[str, int]]:
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("domain", "version"), opsets())
 def test_every_signature_is_that_of_the_runtime(domain: str, version: int) -> None:
-    found = methods(domain, version, classes())
+    methods_by_name = methods(domain, version, classes())
     opset = Opset(domain, version)
     live = {
         name: node
-        for name, node in found.items()
+        for name, node in methods_by_name.items()
         if not any("deprecated" in ast.unparse(d) for d in node.decorator_list)
     }
     assert sorted(live) == list(opset)

@@ -16,14 +16,14 @@ from onnxwright.cli.main import main
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    made = parser.parse_model(
+    proto = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 18]> '
         "g (float[m,64] x) => (float[m,n] y) { y = MatMul(x, w) }"
     )
     weight = np.random.default_rng(0).random((64, 32), np.float32)
-    made.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
     path = tmp_path / "model.onnx"
-    onnx.save(made, path)
+    onnx.save(proto, path)
     return path
 
 

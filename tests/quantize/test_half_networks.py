@@ -50,10 +50,10 @@ def floats(values: Any) -> list[Any]:
     return [t.detach().double() for t in tensors if t.is_floating_point()]
 
 
-def farthest(found: list[Any], wanted: list[Any]) -> float:
+def farthest(results: list[Any], expected: list[Any]) -> float:
     """The largest error, of the largest element of each result; infinite for one that is NaN."""
     errors = [0.0]
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(results, expected, strict=True):
         apart = torch.where(a == b, 0.0, (a - b).abs()).nan_to_num(nan=math.inf)
         errors.append(float(apart.max() / b.abs().max().clamp(min=1e-9)))
     return max(errors)
@@ -74,15 +74,15 @@ class OneType(torch.overrides.TorchFunctionMode):
         self._dtype = dtype
 
     def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = (args, kwargs or {})
-        tensors = torch.utils._pytree.tree_leaves(given)
+        call = (args, kwargs or {})
+        tensors = torch.utils._pytree.tree_leaves(call)
         narrow = any(isinstance(t, torch.Tensor) and t.is_complex() for t in tensors)
         for dtype in (None, self._dtype):
-            own = given if dtype is None else changed(given, dtype)
+            own = call if dtype is None else changed(call, dtype)
             with contextlib.suppress(RuntimeError):
                 result = func(*own[0], **own[1])
                 return changed(result, self._dtype) if narrow else result
-        wide = changed(given, torch.float32)
+        wide = changed(call, torch.float32)
         return changed(func(*wide[0], **wide[1]), self._dtype)
 
 
@@ -102,16 +102,16 @@ def check(name: str, dtype: str) -> None:
     onnxruntime.InferenceSession(half.model_proto.SerializeToString())
     with torch.no_grad():
         # Copies: some modules keep what they have read.
-        wanted = floats(copy.deepcopy(model)(**copy.deepcopy(kwargs)))
+        expected = floats(copy.deepcopy(model)(**copy.deepcopy(kwargs)))
         results = floats(half(**copy.deepcopy(kwargs)))
         narrow = copy.deepcopy(model).to(TYPES[dtype])
         try:
             inputs = changed(copy.deepcopy(kwargs), TYPES[dtype])
             with OneType(TYPES[dtype]):
-                by_torch = farthest(floats(narrow(**inputs)), wanted)
+                by_torch = farthest(floats(narrow(**inputs)), expected)
         except RuntimeError:  # the module mixes types itself
             by_torch = ALONE[dtype]
-    assert farthest(results, wanted) <= 2 * by_torch
+    assert farthest(results, expected) <= 2 * by_torch
 
 
 @pytest.mark.share(3)

@@ -41,10 +41,10 @@ def kinds(model: Any) -> list[str]:
 
 def model_of(text: str, opset: int = 21, functions: str = "", **weights: Any) -> onnx.ModelProto:
     head = f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1]>'
-    made = parser.parse_model(f"{head} {text} {functions}")
+    model = parser.parse_model(f"{head} {text} {functions}")
     for name, array in weights.items():
-        made.graph.initializer.append(numpy_helper.from_array(array, name))
-    return made
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    return model
 
 
 def rounded(weight: Any, bits: int = 4, block: int = 32, symmetric: bool = True) -> Any:
@@ -73,20 +73,22 @@ def test_forms(form: str, bits: int, target: str, symmetric: bool) -> None:
     if form == "cast":
         stored = stored.astype(np.float16)
     weights = {"w": stored} | ({"b": bias} if "gemm" in form else {})
-    made = ow.quantize_weights(model_of(text, **weights), bits, target=target, symmetric=symmetric)
-    wanted = WEIGHT.astype(np.float16).astype(np.float32) if form == "cast" else WEIGHT
+    quantized = ow.quantize_weights(
+        model_of(text, **weights), bits, target=target, symmetric=symmetric
+    )
+    matrix = WEIGHT.astype(np.float16).astype(np.float32) if form == "cast" else WEIGHT
     block = 32 if bits == 4 or target == "onnxruntime" else 0
-    y = X @ rounded(wanted, bits, block, symmetric)
+    y = X @ rounded(matrix, bits, block, symmetric)
     y = y if "gemm" not in form else y + bias if form == "gemm" else 0.5 * y + 2 * bias
     x = X.T if form == "gemm_all" else X
     for optimized in (True, False):
-        (got,) = run(made, {"x": np.ascontiguousarray(x)}, optimized=optimized)
+        (got,) = run(quantized, {"x": np.ascontiguousarray(x)}, optimized=optimized)
         np.testing.assert_allclose(got, y, rtol=2e-4, atol=2e-4)
-    assert "Gemm" not in kinds(made)
-    assert kinds(made).count("DequantizeLinear") == (target == "any")
-    sizes = sum(len(t.raw_data) for t in made.graph.initializer)
+    assert "Gemm" not in kinds(quantized)
+    assert kinds(quantized).count("DequantizeLinear") == (target == "any")
+    sizes = sum(len(t.raw_data) for t in quantized.graph.initializer)
     assert sizes < stored.nbytes * (0.75 if form == "cast" else 0.42) + bias.nbytes + 16
-    assert [v.name for v in made.graph.output] == ["y"]
+    assert [v.name for v in quantized.graph.output] == ["y"]
 
 
 @each("inner", [17, 31, 33, 40, 64])
@@ -96,12 +98,12 @@ def test_blocks_that_do_not_divide_the_inner_size(inner: int, target: str, symme
     """The last block is shorter (DequantizeLinear) or padded (MatMulNBits)."""
     weight = RNG.standard_normal((inner, 5)).astype(np.float32)
     text = f"g (float[m,{inner}] x) => (float[m,n] y) {{ y = MatMul(x, w) }}"
-    made = ow.quantize_weights(
+    quantized = ow.quantize_weights(
         model_of(text, w=weight), block=16, target=target, symmetric=symmetric
     )
     x = RNG.standard_normal((2, inner)).astype(np.float32)
-    wanted = x @ rounded(weight, 4, 16, symmetric)
-    np.testing.assert_allclose(run(made, {"x": x})[0], wanted, rtol=1e-4, atol=1e-4)
+    expected = x @ rounded(weight, 4, 16, symmetric)
+    np.testing.assert_allclose(run(quantized, {"x": x})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("opset", [9, 11, 13, 18, 20])
@@ -110,45 +112,47 @@ def test_older_opsets(opset: int) -> None:
     source = model_of(MATMUL, opset, w=WEIGHT)
     four, eight = ow.quantize_weights(source), ow.quantize_weights(source, 8)
     runtime = ow.quantize_weights(source, target="onnxruntime")
-    found = [m.opset_import[0].version for m in (four, eight, runtime)]
-    assert found == [21, max(opset, 13), opset]
+    versions = [m.opset_import[0].version for m in (four, eight, runtime)]
+    assert versions == [21, max(opset, 13), opset]
     for model, block, bits in ((four, 32, 4), (eight, 0, 8), (runtime, 32, 4)):
-        wanted = X @ rounded(WEIGHT, bits, block)
-        np.testing.assert_allclose(run(model, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
+        expected = X @ rounded(WEIGHT, bits, block)
+        np.testing.assert_allclose(run(model, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_column_can_be_one_block() -> None:
-    made = ow.quantize_weights(model_of(MATMUL, w=WEIGHT), block=None)
-    wanted = X @ rounded(WEIGHT, 4, 0)
-    np.testing.assert_allclose(run(made, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
+    quantized = ow.quantize_weights(model_of(MATMUL, w=WEIGHT), block=None)
+    expected = X @ rounded(WEIGHT, 4, 0)
+    np.testing.assert_allclose(run(quantized, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_half_precision() -> None:
     text = "g (float16[m,72] x) => (float16[m,n] y) { y = MatMul(x, w) }"
     for bits, target in ((4, "any"), (8, "any"), (4, "onnxruntime")):
         source = model_of(text, 18, w=WEIGHT.astype(np.float16))
-        made = ow.quantize_weights(source, bits, target=target)
-        (got,) = run(made, {"x": X.astype(np.float16)})
+        quantized = ow.quantize_weights(source, bits, target=target)
+        (got,) = run(quantized, {"x": X.astype(np.float16)})
         assert got.dtype == np.float16
-        wanted = X @ rounded(WEIGHT, bits, 0 if bits == 8 else 32)
-        np.testing.assert_allclose(got.astype(np.float32), wanted, rtol=2e-2, atol=5e-2)
+        expected = X @ rounded(WEIGHT, bits, 0 if bits == 8 else 32)
+        np.testing.assert_allclose(got.astype(np.float32), expected, rtol=2e-2, atol=5e-2)
 
 
 def test_bfloat16_weights_behind_a_cast() -> None:
-    made = ow.quantize_weights(model_of(CAST, w=WEIGHT.astype(ml_dtypes.bfloat16)))
-    wanted = X @ rounded(WEIGHT.astype(ml_dtypes.bfloat16).astype(np.float32))
-    np.testing.assert_allclose(run(made, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
+    quantized = ow.quantize_weights(model_of(CAST, w=WEIGHT.astype(ml_dtypes.bfloat16)))
+    expected = X @ rounded(WEIGHT.astype(ml_dtypes.bfloat16).astype(np.float32))
+    np.testing.assert_allclose(run(quantized, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_weight_of_several_nodes_is_read_by_fused_products() -> None:
     square = WEIGHT[:, :40].repeat(2, 1)[:, :72].copy()
     text = "g (float[m,72] x) => (float[m,72] y) { a = MatMul(x, w) b = Neg(a) y = MatMul(b, w) }"
-    made, report = ow.quantize_weights(model_of(text, w=square), report=True)
+    quantized, report = ow.quantize_weights(model_of(text, w=square), report=True)
     matrix = rounded(square)
-    np.testing.assert_allclose(run(made, {"x": X})[0], -(X @ matrix) @ matrix, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(
+        run(quantized, {"x": X})[0], -(X @ matrix) @ matrix, rtol=1e-3, atol=1e-2
+    )
     assert len(report.weights) == 1
     assert len(report.weights[0].nodes) == 2
-    assert kinds(made).count("DequantizeLinear") == 2
+    assert kinds(quantized).count("DequantizeLinear") == 2
 
 
 IF = """g (float[m,72] x, bool c) => (float[m,n] y) { y = If (c) <
@@ -158,12 +162,12 @@ IF = """g (float[m,72] x, bool c) => (float[m,n] y) { y = If (c) <
 
 @each(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
 def test_bodies_that_read_a_weight_of_the_graph_around_them(bits: int, target: str) -> None:
-    made = ow.quantize_weights(model_of(IF, w=WEIGHT), bits, target=target)
+    quantized = ow.quantize_weights(model_of(IF, w=WEIGHT), bits, target=target)
     matrix = rounded(WEIGHT, bits, 32 if bits == 4 else 0)
     for taken, sign in ((True, 1), (False, -1)):
-        (got,) = run(made, {"x": X, "c": np.array(taken)})
+        (got,) = run(quantized, {"x": X, "c": np.array(taken)})
         np.testing.assert_allclose(got, sign * X @ matrix, rtol=1e-4, atol=1e-4)
-    assert not any(t.name == "w" for t in made.graph.initializer)
+    assert not any(t.name == "w" for t in quantized.graph.initializer)
 
 
 def constant(name: str, array: Any) -> onnx.NodeProto:
@@ -172,11 +176,11 @@ def constant(name: str, array: Any) -> onnx.NodeProto:
 
 @each(("bits", "target"), [(4, "any"), (8, "any"), (4, "onnxruntime")])
 def test_a_constant_in_a_function(bits: int, target: str) -> None:
-    made = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.f(x) }")
+    model = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.f(x) }")
     body = [constant("w", WEIGHT), helper.make_node("MatMul", ["a", "w"], ["r"])]
     opsets = [helper.make_opsetid("", 21)]
-    made.functions.append(helper.make_function("my", "f", ["a"], ["r"], body, opsets))
-    small = ow.quantize_weights(made, bits, target=target)
+    model.functions.append(helper.make_function("my", "f", ["a"], ["r"], body, opsets))
+    small = ow.quantize_weights(model, bits, target=target)
     matrix = rounded(WEIGHT, bits, 32 if bits == 4 else 0)
     np.testing.assert_allclose(run(small, {"x": X})[0], X @ matrix, rtol=1e-4, atol=1e-4)
     assert small.ByteSize() < WEIGHT.nbytes / 2
@@ -186,20 +190,20 @@ def test_a_constant_in_a_function(bits: int, target: str) -> None:
 @each("turned", [False, True])
 def test_an_argument_of_a_function(bits: int, turned: bool) -> None:
     """The call reads DequantizeLinear; a function that is called by a function, too."""
-    made = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.outer(x, w) }",
+    model = model_of("g (float[m,72] x) => (float[m,n] y) { y = my.outer(x, w) }",
                     w=np.ascontiguousarray(WEIGHT.T) if turned else WEIGHT)  # fmt: skip
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("my", 1)]
     turn = helper.make_node("Transpose", ["p"], ["t"], perm=[1, 0])
     product = helper.make_node("MatMul", ["a", "t" if turned else "p"], ["r"])
     body = [turn, product] if turned else [product]
-    made.functions.append(helper.make_function("my", "f", ["a", "p"], ["r"], body, opsets))
+    model.functions.append(helper.make_function("my", "f", ["a", "p"], ["r"], body, opsets))
     call = helper.make_node("f", ["a", "p"], ["r"], domain="my")
-    made.functions.append(helper.make_function("my", "outer", ["a", "p"], ["r"], [call], opsets))
-    small = ow.quantize_weights(made, bits)
+    model.functions.append(helper.make_function("my", "outer", ["a", "p"], ["r"], [call], opsets))
+    small = ow.quantize_weights(model, bits)
     matrix = rounded(WEIGHT, bits, 32 if bits == 4 else 0)
     np.testing.assert_allclose(run(small, {"x": X})[0], X @ matrix, rtol=1e-4, atol=1e-4)
     assert small.ByteSize() < WEIGHT.nbytes / 2
-    assert ow.quantize_weights(made, 8, dynamic=True, report=True)[1].skipped[0].reason
+    assert ow.quantize_weights(model, 8, dynamic=True, report=True)[1].skipped[0].reason
 
 
 GATHER = "g (int64[a,b] i) => (float[a,b,c] y) { y = Gather(w, i) }"
@@ -221,12 +225,14 @@ def test_embeddings(bits: int, target: str, opset: int, symmetric: bool) -> None
     table = np.ascontiguousarray(WEIGHT.T)
     source = model_of(GATHER, opset, w=table)
     assert kinds(ow.quantize_weights(source, bits, target=target)) == ["Gather"]
-    made = ow.quantize_weights(source, bits, target=target, embeddings=True, symmetric=symmetric)
+    quantized = ow.quantize_weights(
+        source, bits, target=target, embeddings=True, symmetric=symmetric
+    )
     block = 32 if bits == 4 or target == "onnxruntime" else 0
     rows = np.array([[0, 39, 7], [1, 1, 20]])
-    wanted = rounded(WEIGHT, bits, block, symmetric).T[rows]
-    np.testing.assert_allclose(run(made, {"i": rows})[0], wanted, rtol=1e-5, atol=1e-5)
-    assert made.ByteSize() < table.nbytes * 0.5
+    expected = rounded(WEIGHT, bits, block, symmetric).T[rows]
+    np.testing.assert_allclose(run(quantized, {"i": rows})[0], expected, rtol=1e-5, atol=1e-5)
+    assert quantized.ByteSize() < table.nbytes * 0.5
 
 
 def test_a_table_that_is_also_the_head() -> None:
@@ -236,10 +242,10 @@ def test_a_table_that_is_also_the_head() -> None:
     rows = np.array([3, 79])
     matrix = rounded(np.ascontiguousarray(table.T))
     for embeddings in (False, True):
-        made = ow.quantize_weights(model_of(text, w=table), embeddings=embeddings)
+        quantized = ow.quantize_weights(model_of(text, w=table), embeddings=embeddings)
         x = matrix.T[rows] if embeddings else table[rows]
-        np.testing.assert_allclose(run(made, {"i": rows})[0], x @ matrix, rtol=1e-4, atol=1e-3)
-        assert any(t.name == "w" for t in made.graph.initializer) != embeddings
+        np.testing.assert_allclose(run(quantized, {"i": rows})[0], x @ matrix, rtol=1e-4, atol=1e-3)
+        assert any(t.name == "w" for t in quantized.graph.initializer) != embeddings
 
 
 def test_dynamic() -> None:
@@ -249,11 +255,11 @@ def test_dynamic() -> None:
     other, bias = RNG.standard_normal((40, 72)).astype(np.float32), np.ones(40, np.float32)
     source = model_of(text, 10, w=WEIGHT, v=other, b=bias)
     for symmetric in (True, False):
-        made = ow.quantize_weights(source, 8, dynamic=True, symmetric=symmetric)
-        assert kinds(made).count("DynamicQuantizeLinear") == 1
-        y, z = run(made, {"x": X})
-        for got, wanted in ((y, X @ WEIGHT), (z, X @ other.T + 1)):
-            assert np.abs(got - wanted).max() < 0.02 * np.abs(wanted).max()
+        quantized = ow.quantize_weights(source, 8, dynamic=True, symmetric=symmetric)
+        assert kinds(quantized).count("DynamicQuantizeLinear") == 1
+        y, z = run(quantized, {"x": X})
+        for got, expected in ((y, X @ WEIGHT), (z, X @ other.T + 1)):
+            assert np.abs(got - expected).max() < 0.02 * np.abs(expected).max()
 
 
 def test_skipped_weights_have_reasons() -> None:
@@ -261,8 +267,8 @@ def test_skipped_weights_have_reasons() -> None:
         { y = MatMul(x, w) t = Transpose(x) z = MatMul(v, t) u = MatMul(x, o) }"""
     bad = WEIGHT.copy()
     bad[3, 3] = np.inf
-    made = model_of(text, w=WEIGHT, v=np.ascontiguousarray(WEIGHT.T), o=WEIGHT)
-    small, report = ow.quantize_weights(made, skip="w", report=True)
+    model = model_of(text, w=WEIGHT, v=np.ascontiguousarray(WEIGHT.T), o=WEIGHT)
+    small, report = ow.quantize_weights(model, skip="w", report=True)
     assert {s.name: s.reason.split()[0:4] for s in report.skipped} == {
         "w": ["it", "was", "asked", "to"],
         "v": ["it", "is", "the", "first"],
@@ -279,8 +285,8 @@ def test_skipped_weights_have_reasons() -> None:
 def test_weights_that_are_no_matrices_of_floats_are_named() -> None:
     text = "g (float[m,72] x, double[m,72] z) => (y, u) { y = MatMul(x, v) u = MatMul(z, d) }"
     text = text.replace("(y, u)", "(float[m] y, double[m,40] u)")
-    made = model_of(text, v=WEIGHT[:, 0].copy(), d=WEIGHT.astype(np.float64))
-    _, report = ow.quantize_weights(made, report=True)
+    model = model_of(text, v=WEIGHT[:, 0].copy(), d=WEIGHT.astype(np.float64))
+    _, report = ow.quantize_weights(model, report=True)
     assert report.weights == []
     assert [(s.name, s.reason.split(";")[0]) for s in report.skipped] == [
         ("v", "it is not a matrix"),
@@ -299,8 +305,8 @@ def test_weights_that_are_no_matrices_of_floats_are_named() -> None:
     ],
 )
 def test_weights_that_are_read_as_floats_too(text: str, reader: str) -> None:
-    made = model_of(f"g (float[m,72] x, int64[m] i) => {text}", w=WEIGHT)
-    small, report = ow.quantize_weights(made, report=True)
+    model = model_of(f"g (float[m,72] x, int64[m] i) => {text}", w=WEIGHT)
+    small, report = ow.quantize_weights(model, report=True)
     feeds = {"x": X, "i": np.arange(3)}
     results = run(small, {name: feeds[name] for name in [v.name for v in small.graph.input]})
     np.testing.assert_allclose(results[0], X @ rounded(WEIGHT), atol=1e-4)
@@ -315,8 +321,10 @@ def test_the_error_of_large_numbers() -> None:
     weight = WEIGHT.copy()
     weight[:, 0] *= 1e30  # the squares are beyond the range of FLOAT
     _, report = ow.quantize_weights(model_of(MATMUL, w=weight), report=True)
-    wanted = np.linalg.norm(rounded(WEIGHT[:, :1]) - WEIGHT[:, :1]) / np.linalg.norm(WEIGHT[:, :1])
-    assert report.weights[0].error == pytest.approx(wanted, rel=1e-3)
+    expected = np.linalg.norm(rounded(WEIGHT[:, :1]) - WEIGHT[:, :1]) / np.linalg.norm(
+        WEIGHT[:, :1]
+    )
+    assert report.weights[0].error == pytest.approx(expected, rel=1e-3)
 
 
 @each("symmetric", [True, False])
@@ -331,7 +339,7 @@ def test_float16_holds_the_scales_or_the_weight_stays(
         weight[0, 0] = largest  # its scale is exact where it is a power of two of it
     text = "g (float16[m,72] x) => (float16[m,n] y) { y = MatMul(x, w) }"
     options = {"symmetric": symmetric, "target": target}
-    made, report = ow.quantize_weights(model_of(text, w=weight), 8, report=True, **options)
+    quantized, report = ow.quantize_weights(model_of(text, w=weight), 8, report=True, **options)
     if not fits and largest != 1 and symmetric:
         fits = True
     assert bool(report.weights) is fits, report
@@ -339,33 +347,35 @@ def test_float16_holds_the_scales_or_the_weight_stays(
         assert "float16" in report.skipped[0].reason
     x = X.astype(np.float16)
     x[:, 0] = 0
-    (y,) = run(made, {"x": x})
-    wanted = x.astype(np.float32) @ weight.astype(np.float32)
-    assert np.linalg.norm(y - wanted) < (0.02 if largest == 1 else 0.7) * np.linalg.norm(wanted)
+    (y,) = run(quantized, {"x": x})
+    expected = x.astype(np.float32) @ weight.astype(np.float32)
+    assert np.linalg.norm(y - expected) < (0.02 if largest == 1 else 0.7) * np.linalg.norm(expected)
 
 
 def test_the_report() -> None:
-    made, report = ow.quantize_weights(model_of(MATMUL, 18, w=WEIGHT), report=True)
-    (found,) = report.weights
+    quantized, report = ow.quantize_weights(model_of(MATMUL, 18, w=WEIGHT), report=True)
+    (weight,) = report.weights
     matrix = rounded(WEIGHT)
-    assert found.error == pytest.approx(np.linalg.norm(matrix - WEIGHT) / np.linalg.norm(WEIGHT))
-    assert found.bytes == (WEIGHT.nbytes, 72 * 40 // 2 + 3 * 40 * 4)
-    assert report.bytes == found.bytes
+    assert weight.error == pytest.approx(np.linalg.norm(matrix - WEIGHT) / np.linalg.norm(WEIGHT))
+    assert weight.bytes == (WEIGHT.nbytes, 72 * 40 // 2 + 3 * 40 * 4)
+    assert report.bytes == weight.bytes
     assert report.opset == (18, 21)
     assert "72x40" in str(report)
 
 
 def doubled(weight: Any) -> Any:
-    made = round_to_nearest(2 * weight, 4, 32, symmetric=False)
-    return made.values, made.scale, made.zero
+    rounded_weight = round_to_nearest(2 * weight, 4, 32, symmetric=False)
+    return rounded_weight.values, rounded_weight.scale, rounded_weight.zero
 
 
 def test_a_method_of_the_user() -> None:
-    made = ow.quantize_weights(model_of(MATMUL, w=WEIGHT), method=doubled)
-    wanted = X @ rounded(2 * WEIGHT, 4, 32, False)
-    np.testing.assert_allclose(run(made, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
-    made = ow.quantize_weights(model_of(MATMUL, w=WEIGHT), method=doubled, target="onnxruntime")
-    np.testing.assert_allclose(run(made, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
+    quantized = ow.quantize_weights(model_of(MATMUL, w=WEIGHT), method=doubled)
+    expected = X @ rounded(2 * WEIGHT, 4, 32, False)
+    np.testing.assert_allclose(run(quantized, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
+    quantized = ow.quantize_weights(
+        model_of(MATMUL, w=WEIGHT), method=doubled, target="onnxruntime"
+    )
+    np.testing.assert_allclose(run(quantized, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
 
 
 INTEGERS, SCALE = np.zeros((72, 40), np.int8), np.ones((3, 40), np.float32)
@@ -409,15 +419,15 @@ def test_kinds_of_models(tmp_path: Path) -> None:
     """The kind that came in goes out, and what was given stays as it is."""
     proto = model_of(MATMUL, w=WEIGHT)
     before = proto.SerializeToString()
-    given = ir.from_proto(proto)
+    ir_model = ir.from_proto(proto)
     path = tmp_path / "m.onnx"
     copy = onnx.ModelProto.FromString(before)
     onnx.save(copy, path, save_as_external_data=True, location="m.data", size_threshold=0)
-    for source in (given, path, str(path), before, io.BytesIO(before)):
-        made = ow.quantize_weights(source)
-        assert isinstance(made, bytes if source is before else ir.Model)
-        assert [n.op_type for n in ow.load(made).graph] == ["DequantizeLinear", "MatMul"]
-    assert [n.op_type for n in given.graph] == ["MatMul"]
+    for source in (ir_model, path, str(path), before, io.BytesIO(before)):
+        quantized = ow.quantize_weights(source)
+        assert isinstance(quantized, bytes if source is before else ir.Model)
+        assert [n.op_type for n in ow.load(quantized).graph] == ["DequantizeLinear", "MatMul"]
+    assert [n.op_type for n in ir_model.graph] == ["MatMul"]
     ow.quantize_weights(proto)
     assert proto.graph.node[0].op_type == "MatMul"
 
@@ -433,8 +443,8 @@ def test_weights_in_files_are_read_one_by_one(tmp_path: Path, monkeypatch: Any) 
         [info("h4", TensorProto.FLOAT, ["m", 64])], weights,
     )  # fmt: skip
     path = tmp_path / "m.onnx"
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    onnx.save(made, path, save_as_external_data=True, location="m.data", size_threshold=0)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
     held: list[str] = []
     read, release = ir.ExternalTensor.numpy, ir.ExternalTensor.release
 
@@ -476,13 +486,13 @@ def test_a_script_and_a_program() -> None:
         return ow.opset21.MatMul(x, ow.opset21.Constant(value=numpy_helper.from_array(WEIGHT)))
 
     small = ow.quantize_weights(product)
-    wanted = X @ rounded(WEIGHT)
-    np.testing.assert_allclose(run(small, {"x": X})[0], wanted, rtol=1e-4, atol=1e-4)
+    expected = X @ rounded(WEIGHT)
+    np.testing.assert_allclose(run(small, {"x": X})[0], expected, rtol=1e-4, atol=1e-4)
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(72, 40)
     program = ow.quantize_weights(ow.export(layer, (torch.from_numpy(X),)))
     assert isinstance(program, ow.ONNXProgram)
     matrix = layer.weight.detach().numpy().T
-    wanted = X @ rounded(np.ascontiguousarray(matrix)) + layer.bias.detach().numpy()
+    expected = X @ rounded(np.ascontiguousarray(matrix)) + layer.bias.detach().numpy()
     got = run(program.model_proto, {"input": X})[0]
-    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)

@@ -28,10 +28,10 @@ def session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 def model_of(text: str, opset: int = 21, **weights: Any) -> onnx.ModelProto:
-    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1]> {text}')
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1]> {text}')
     for name, array in weights.items():
-        made.graph.initializer.append(numpy_helper.from_array(array, name))
-    return made
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    return model
 
 
 def feeds_of(model: onnx.ModelProto, size: int = 3) -> dict[str, Any]:
@@ -52,16 +52,16 @@ def feeds_of(model: onnx.ModelProto, size: int = 3) -> dict[str, Any]:
 def check(model: onnx.ModelProto, dtype: str, *, random: bool = False, **options: Any) -> Any:
     """Convert, load, run, compare; the interface is the same."""
     before = model.SerializeToString()
-    made, report = ow.to_half(model, dtype, report=True, **options)
+    half, report = ow.to_half(model, dtype, report=True, **options)
     assert model.SerializeToString() == before
-    assert [(v.name, v.type) for v in made.graph.input] == [
+    assert [(v.name, v.type) for v in half.graph.input] == [
         (v.name, v.type) for v in model.graph.input
     ]
     kinds = [(v.name, v.type.tensor_type.elem_type) for v in model.graph.output]
-    assert [(v.name, v.type.tensor_type.elem_type) for v in made.graph.output] == kinds
+    assert [(v.name, v.type.tensor_type.elem_type) for v in half.graph.output] == kinds
     feeds = feeds_of(model)
-    wanted, got = session(model).run(None, feeds), session(made).run(None, feeds)
-    for a, b in zip(wanted, got, strict=True):
+    expected, got = session(model).run(None, feeds), session(half).run(None, feeds)
+    for a, b in zip(expected, got, strict=True):
         for x, y in zip(*(v if isinstance(v, list) else [v] for v in (a, b)), strict=True):
             assert x.dtype == y.dtype
             assert x.shape == y.shape
@@ -72,7 +72,7 @@ def check(model: onnx.ModelProto, dtype: str, *, random: bool = False, **options
     other = ow.to_half(model, dtype, io="half", **options)
     session(other)
     assert all(v.type.tensor_type.elem_type != 1 for v in other.graph.input)
-    return made, report
+    return half, report
 
 
 MODELS: dict[str, tuple[str, int]] = {
@@ -219,8 +219,8 @@ def built(name: str, opset: int) -> onnx.ModelProto:
         if name in shapes
     }
     text = MODELS[name][0]
-    made = model_of(text, MODELS[name][1], **weights)
-    return made if opset == MODELS[name][1] else ow.convert_version(made, opset)
+    model = model_of(text, MODELS[name][1], **weights)
+    return model if opset == MODELS[name][1] else ow.convert_version(model, opset)
 
 
 def opsets(name: str) -> list[int]:
@@ -243,33 +243,33 @@ def kinds(model: onnx.ModelProto) -> list[str]:
 
 def test_types_change_together() -> None:
     """No value of FLOAT is left, and no Cast is between two nodes."""
-    made, _ = check(built("layer_norm_written_out", 13), "float16")
-    assert kinds(made).count("Cast") == 2
-    assert [t.data_type for t in made.graph.initializer] == []
-    inner = {v.type.tensor_type.elem_type for v in made.graph.value_info}
+    half, _ = check(built("layer_norm_written_out", 13), "float16")
+    assert kinds(half).count("Cast") == 2
+    assert [t.data_type for t in half.graph.initializer] == []
+    inner = {v.type.tensor_type.elem_type for v in half.graph.value_info}
     assert inner <= {10}
-    made, _ = check(built("cast", 13), "float16")
-    assert kinds(made) == ["Cast", "Cast", "Cast", "Cast"]  # to half, double, half, float
-    assert [n.attribute[0].i for n in made.graph.node] == [10, 11, 10, 1]
-    made, _ = check(built("constant_of_shape", 13), "float16")
-    values = [a.t.data_type for n in made.graph.node for a in n.attribute if a.name == "value"]
+    half, _ = check(built("cast", 13), "float16")
+    assert kinds(half) == ["Cast", "Cast", "Cast", "Cast"]  # to half, double, half, float
+    assert [n.attribute[0].i for n in half.graph.node] == [10, 11, 10, 1]
+    half, _ = check(built("constant_of_shape", 13), "float16")
+    values = [a.t.data_type for n in half.graph.node for a in n.attribute if a.name == "value"]
     assert values == [10, 10]
 
 
 def test_resize_keeps_its_scales() -> None:
-    made, _ = check(built("resize", 13), "float16")
-    assert kinds(made).count("Cast") == 2
-    (node,) = (n for n in made.graph.node if n.op_type == "Resize")
-    scales = next(n for n in made.graph.node if n.output[0] == node.input[2])
+    half, _ = check(built("resize", 13), "float16")
+    assert kinds(half).count("Cast") == 2
+    (node,) = (n for n in half.graph.node if n.op_type == "Resize")
+    scales = next(n for n in half.graph.node if n.output[0] == node.input[2])
     assert scales.attribute[0].t.data_type == 1
 
 
 def test_masks_beyond_the_range() -> None:
     """The node with the constant stays, its sum with scores as well; a full mask gives no NaN."""
-    made, report = check(built("mask", 13), "float16")
+    half, report = check(built("mask", 13), "float16")
     assert "Where n" in report.kept
     feeds = {"x": np.zeros((2, 3), np.float32), "m": np.zeros((2, 3), bool)}
-    (got,) = session(made).run(None, feeds)
+    (got,) = session(half).run(None, feeds)
     np.testing.assert_allclose(got, 1 / 3, atol=1e-3)
 
 
@@ -291,22 +291,22 @@ MASKED = {
 def test_rows_that_a_mask_hides(name: str, dtype: str) -> None:
     """Where sums are rounded to half precision: ONNX Runtime's CPU adds in FLOAT."""
     low = np.finfo(np.float32).min
-    given = {"zero": 0, "one": 1, "low": low, "most": -low}
+    numbers = {"zero": 0, "one": 1, "low": low, "most": -low}
     text = f"g (float[3,4] q, {MASKED[name]} y = Softmax(s) }}"
     text = text.replace("{ ", "{ r = Relu(q) x = Neg(r) ", 1)
-    used = {n: np.float32(v) for n, v in given.items() if f" {n})" in text or f" {n}," in text}
-    made = model_of(text, **used)
+    used = {n: np.float32(v) for n, v in numbers.items() if f" {n})" in text or f" {n}," in text}
+    source = model_of(text, **used)
     shown = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], bool)
     mask: Any = shown if "bool" in text else np.where(shown, 0, -low).astype(np.float32)
     if "[1,3,5]" in text:
         mask = np.concatenate([mask, mask[:, :1]], 1)[None]
     feeds = {"q": np.full((3, 4), 60, np.float32), "m": mask}
-    half, report = ow.to_half(made, dtype, report=True)
+    half, report = ow.to_half(source, dtype, report=True)
     assert report.converted == (2 if dtype == "float16" else 0)
     assert "Softmax y" in report.kept
     for run in (ReferenceEvaluator, session):
-        (got,), (wanted,) = (run(model).run(None, feeds) for model in (half, made))
-        np.testing.assert_allclose(got, wanted, atol=1e-2)
+        (got,), (expected,) = (run(model).run(None, feeds) for model in (half, source))
+        np.testing.assert_allclose(got, expected, atol=1e-2)
 
 
 def test_masks_of_attention() -> None:
@@ -317,12 +317,12 @@ def test_masks_of_attention() -> None:
     q = np.full((1, 2, 3, 8), 4, np.float32)
     k = np.random.default_rng(0).normal(-3, 1, (1, 2, 4, 8)).astype(np.float32)
     for kind, mask, converted in (("bool", shown, 1), ("float", low, 0)):
-        made = model_of(text.format(kind), 23)
-        half, report = ow.to_half(made, report=True)
+        model = model_of(text.format(kind), 23)
+        half, report = ow.to_half(model, report=True)
         assert report.converted == converted
         feeds = {"q": q, "k": k, "m": mask}
-        (got,), (wanted,) = (session(m).run(None, feeds) for m in (half, made))
-        np.testing.assert_allclose(got, wanted, atol=2e-2)
+        (got,), (expected,) = (session(m).run(None, feeds) for m in (half, model))
+        np.testing.assert_allclose(got, expected, atol=2e-2)
 
 
 @each("dtype", HALF)
@@ -333,16 +333,16 @@ def test_reductions_of_scatters(operator: str, reduction: str, dtype: str) -> No
     shape, places = ([2, 1], [[0], [2]]) if operator == "ScatterND" else ([2], [0, 2])
     text = f"""g (float[4] x, float[2] u) => (float[4] y)
         {{ y = {operator}<reduction="{reduction}">(x, i, u) }}"""
-    made = model_of(text, 18, i=np.array(places, np.int64).reshape(shape))
-    _, report = check(made, dtype)
+    model = model_of(text, 18, i=np.array(places, np.int64).reshape(shape))
+    _, report = check(model, dtype)
     assert report.converted == (reduction == "none")
 
 
 def test_keep() -> None:
     text = "g (float[a,4] x) => (float[a,4] y) { n = Neg(x) e = Exp(n) y = Sqrt(e) }"
     for chosen in ("e", "Exp", "[eE]x?"):
-        made, report = check(model_of(text), "float16", keep=chosen)
-        assert kinds(made) == ["Cast", "Neg", "Cast", "Exp", "Cast", "Sqrt", "Cast"]
+        half, report = check(model_of(text), "float16", keep=chosen)
+        assert kinds(half) == ["Cast", "Neg", "Cast", "Exp", "Cast", "Sqrt", "Cast"]
         assert list(report.kept.values()) == ["it was asked to keep it"]
     with pytest.warns(ow.OnnxwrightWarning, match="OW922"):
         ow.to_half(model_of(text), keep=["nothing"])
@@ -352,18 +352,18 @@ def test_a_run_shows_values_beyond_the_range() -> None:
     text = "g (float[a,4] x) => (float[a,4] y) { q = Mul(x, x) r = Mul(q, q) y = Log(r) }"
     model = model_of(text)
     x = np.full((1, 4), 100, np.float32)
-    made, report = ow.to_half(model, inputs={"x": x}, report=True)
+    half, report = ow.to_half(model, inputs={"x": x}, report=True)
     assert {k: v.split()[0] for k, v in report.kept.items()} == {"Mul r": "r", "Log y": "r"}
-    np.testing.assert_allclose(session(made).run(None, {"x": x})[0], np.log(1e8), rtol=1e-2)
+    np.testing.assert_allclose(session(half).run(None, {"x": x})[0], np.log(1e8), rtol=1e-2)
     assert "Log y" not in ow.to_half(model, report=True)[1].kept
 
 
 def test_functions_are_inlined() -> None:
-    made = model_of("g (float[a,4] x) => (float[a,4] y) { h = my.f(x) y = my.f(h) }")
+    model = model_of("g (float[a,4] x) => (float[a,4] y) { h = my.f(x) y = my.f(h) }")
     opsets = [helper.make_opsetid("", 21)]
     body = [helper.make_node("Sigmoid", ["a"], ["b"])]
-    made.functions.append(helper.make_function("my", "f", ["a"], ["b"], body, opsets))
-    half, _ = check(made, "float16")
+    model.functions.append(helper.make_function("my", "f", ["a"], ["b"], body, opsets))
+    half, _ = check(model, "float16")
     assert kinds(half) == ["Cast", "Sigmoid", "Sigmoid", "Cast"]
 
 
@@ -378,8 +378,8 @@ def test_weights_take_half_of_the_bytes() -> None:
 @pytest.mark.parametrize("largest", [1.0, 1e6])
 def test_defaults_of_inputs_change_with_the_inputs(largest: float) -> None:
     weight = np.array([0.5, largest], np.float32)
-    made = model_of("g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }", w=weight)
-    half = ow.to_half(made, io="half")
+    model = model_of("g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }", w=weight)
+    half = ow.to_half(model, io="half")
     onnx.checker.check_model(half, full_check=True)
     kept = np.float32 if largest > 65504 else np.float16  # float16 does not hold it
     assert numpy_helper.to_array(half.graph.initializer[0]).dtype == kept
@@ -388,10 +388,10 @@ def test_defaults_of_inputs_change_with_the_inputs(largest: float) -> None:
 
 
 def test_bytes_of_constants_that_are_attributes() -> None:
-    made = model_of(
+    model = model_of(
         "g (float[2] x) => (float[2] y) { k = Constant<value_floats=[1.0,2.0]>() y = Mul(x, k) }"
     )
-    assert ow.to_half(made, report=True)[1].bytes == (8, 4)
+    assert ow.to_half(model, report=True)[1].bytes == (8, 4)
 
 
 def test_options_are_checked() -> None:
@@ -402,14 +402,14 @@ def test_options_are_checked() -> None:
 
 @pytest.mark.parametrize("io", ["keep", "half"])
 def test_what_is_said_of_outputs_stays(io: str) -> None:
-    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
         g (float[2,4] x) => (float[2,4] y) { a = MatMul(x, w)  y = Relu(a) }""")
     array = np.eye(4, dtype=np.float32)
-    made.graph.initializer.append(onnx.numpy_helper.from_array(array, "w"))
-    for info in (*made.graph.input, *made.graph.output):
+    model.graph.initializer.append(onnx.numpy_helper.from_array(array, "w"))
+    for info in (*model.graph.input, *model.graph.output):
         info.doc_string = f"what {info.name} is"
         info.metadata_props.add(key="unit", value="m")
-    found = ow.to_half(made, io=io).graph
-    for info in (*found.input, *found.output):
+    half_graph = ow.to_half(model, io=io).graph
+    for info in (*half_graph.input, *half_graph.output):
         assert info.doc_string == f"what {info.name} is"
         assert [(e.key, e.value) for e in info.metadata_props] == [("unit", "m")]

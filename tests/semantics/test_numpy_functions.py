@@ -89,25 +89,25 @@ def plain(case: str) -> Any:
         return eval(case, {"np": np, "W": W, **values()})  # noqa: S307 - cases of our own
 
 
-def expected(case: str, given: dict[str, Any]) -> list[Any]:
+def expected(case: str, inputs: dict[str, Any]) -> list[Any]:
     """What numpy gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return flat(eval(case, {"np": np, "W": W, **given}))  # noqa: S307 - cases of our own
+        return flat(eval(case, {"np": np, "W": W, **inputs}))  # noqa: S307 - cases of our own
 
 
-def flat(found: Any) -> list[Any]:
+def flat(result: Any) -> list[Any]:
     """The arrays of a result."""
-    if isinstance(found, (list, tuple)):
-        return [a for item in found for a in flat(item)]
-    return [found.numpy() if isinstance(found, ow.Tensor) else np.asarray(found)]
+    if isinstance(result, (list, tuple)):
+        return [a for item in result for a in flat(item)]
+    return [result.numpy() if isinstance(result, ow.Tensor) else np.asarray(result)]
 
 
-def check(what: str, case: str, found: Any, wanted: list[Any]) -> None:
+def check(what: str, case: str, result: Any, arrays: list[Any]) -> None:
     """Compare element types, shapes and values."""
-    got = flat(found)
-    assert len(got) == len(wanted), (what, case)
-    for a, e in zip(got, wanted, strict=True):
+    got = flat(result)
+    assert len(got) == len(arrays), (what, case)
+    for a, e in zip(got, arrays, strict=True):
         sized = case.endswith((".ndim", ".size", ".shape")) or "np.s" in case[:4]
         if not (sized and e.dtype == np.int64):
             assert a.dtype == e.dtype, (what, case, a.dtype, e.dtype)
@@ -123,21 +123,21 @@ def check(what: str, case: str, found: Any, wanted: list[Any]) -> None:
 def test_every_mode_is_numpy(number: int, scripts: ModuleType) -> None:
     """Eager, compiled at two sizes, and traced."""
     cases, script = CHUNKS[number], getattr(scripts, f"chunk_{number}")
-    given, other = values(), values(1)
-    wanted = [expected(case, given) for case in cases]
-    check_all("eager", cases, script(*given.values()), wanted)
+    inputs, other = values(), values(1)
+    arrays = [expected(case, inputs) for case in cases]
+    check_all("eager", cases, script(*inputs.values()), arrays)
     model = CompiledModel(script.to_model_proto())
-    check_all("compiled", cases, model(*given.values()), wanted)
+    check_all("compiled", cases, model(*inputs.values()), arrays)
     again = [expected(case, other) for case in cases]
     check_all("compiled again", cases, model(*other.values()), again)
-    check_all("traced", cases, traced(cases)(*given.values()), wanted)
+    check_all("traced", cases, traced(cases)(*inputs.values()), arrays)
 
 
-def check_all(what: str, cases: list[str], found: Any, wanted: list[list[Any]]) -> None:
+def check_all(what: str, cases: list[str], results: Any, arrays_by_case: list[list[Any]]) -> None:
     """Compare the results of several cases."""
-    arrays = flat(list(found) if isinstance(found, (list, tuple)) else [found])
-    assert len(arrays) == sum(map(len, wanted)), what
-    for case, one in zip(cases, wanted, strict=True):
+    arrays = flat(list(results) if isinstance(results, (list, tuple)) else [results])
+    assert len(arrays) == sum(map(len, arrays_by_case)), what
+    for case, one in zip(cases, arrays_by_case, strict=True):
         check(what, case, arrays[: len(one)], one)
         arrays = arrays[len(one) :]
 
@@ -147,8 +147,8 @@ def traced(cases: list[str]) -> CompiledModel:
     g = ow.GraphBuilder()
     inputs = {name: g.input(name, kind) for name, kind in TYPES.items()}
     for number, case in enumerate(cases):
-        found = eval(case, {"np": np, "W": W, **inputs})  # noqa: S307 - cases of our own
-        for n, value in enumerate(found if isinstance(found, (list, tuple)) else [found]):
+        result = eval(case, {"np": np, "W": W, **inputs})  # noqa: S307 - cases of our own
+        for n, value in enumerate(result if isinstance(result, (list, tuple)) else [result]):
             g.output(value, f"out{number}_{n}")
     return CompiledModel(g.to_model_proto())
 

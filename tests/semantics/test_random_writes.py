@@ -40,8 +40,8 @@ def writes(draw: st.DrawFn) -> tuple[Any, ...]:
             # Two places that are the same are written in no order, so each is there once.
             places = draw(st.permutations(range(size)))[:spread]
             places = (places * spread)[:spread] if len(places) == 1 else places
-            found = np.array(places if len(places) == spread else places[:1], np.int64)
-            index.append(found - size if draw(st.booleans()) else found)
+            indices = np.array(places if len(places) == spread else places[:1], np.int64)
+            index.append(indices - size if draw(st.booleans()) else indices)
         else:
             count = 1 if size < spread else spread
             mask = np.zeros(size, bool)
@@ -53,8 +53,15 @@ def writes(draw: st.DrawFn) -> tuple[Any, ...]:
         index.insert(draw(st.integers(0, len(index))), None)
     single = len(index) == 1 and draw(st.booleans())
     chosen: Any = index[0] if single else tuple(index)
-    known = tuple(draw(st.booleans()) for _ in index)
-    return x, chosen, draw(st.booleans()), known, draw(st.integers(0, 5)), draw(st.randoms())
+    constant_parts = tuple(draw(st.booleans()) for _ in index)
+    return (
+        x,
+        chosen,
+        draw(st.booleans()),
+        constant_parts,
+        draw(st.integers(0, 5)),
+        draw(st.randoms()),
+    )
 
 
 def has_doubles(x: Any, index: Any) -> bool:
@@ -78,7 +85,7 @@ def value_for(part: tuple[int, ...], kind: int, random: Any) -> Any:
     return -1 - np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
 
 
-def traced(x: Any, index: Any, value: Any, fixed: bool, known: tuple[bool, ...]) -> Any:
+def traced(x: Any, index: Any, value: Any, fixed: bool, constant_parts: tuple[bool, ...]) -> Any:
     """The model that a builder makes, run."""
     g = ow.GraphBuilder()
     feeds: dict[str, Any] = {"x": x}
@@ -99,13 +106,13 @@ def traced(x: Any, index: Any, value: Any, fixed: bool, known: tuple[bool, ...])
                        range(array.ndim)])])  # fmt: skip
 
     parts = index if isinstance(index, tuple) else (index,)
-    new = tuple(p if k else as_input(p) for p, k in zip(parts, known, strict=True))
-    given: Any = value
+    new = tuple(p if k else as_input(p) for p, k in zip(parts, constant_parts, strict=True))
+    written: Any = value
     if isinstance(value, np.ndarray):
         feeds["value"] = value
-        given = g.input("value", ow.FLOAT[value.shape if fixed else tuple(f"v{n}" for n in
+        written = g.input("value", ow.FLOAT[value.shape if fixed else tuple(f"v{n}" for n in
                         range(value.ndim))])  # fmt: skip
-    held[new if isinstance(index, tuple) else new[0]] = given
+    held[new if isinstance(index, tuple) else new[0]] = written
     g.output(held, "y")
     return CompiledModel(g.to_model_proto())(*feeds.values())
 
@@ -115,7 +122,7 @@ def traced(x: Any, index: Any, value: Any, fixed: bool, known: tuple[bool, ...])
 @pytest.mark.filterwarnings("ignore::onnxwright.errors.OnnxwrightWarning")
 def test_random_writes_are_numpy(case: tuple[Any, ...]) -> None:
     """The same elements, or an error where numpy has one."""
-    x, index, fixed, known, kind, random = case
+    x, index, fixed, constant_parts, kind, random = case
     try:
         part = x[index].shape
     except IndexError:
@@ -125,21 +132,21 @@ def test_random_writes_are_numpy(case: tuple[Any, ...]) -> None:
     value = value_for(part, kind, random)
     if part == () and np.ndim(value) and np.size(value) == 1:
         return  # numpy refuses arrays of one element for one element since 2.4
-    wanted: Any = x.copy()
+    expected: Any = x.copy()
     try:
-        wanted[index] = value
+        expected[index] = value
     except (ValueError, IndexError):
-        wanted = None
+        expected = None
     except TypeError:
         return  # numpy takes no leading sizes of 1 for one mask, as it does for every other index
     held = ow.Tensor(x.copy())
-    if wanted is None:
+    if expected is None:
         with pytest.raises((OnnxwrightError, ValueError, RuntimeError)):
             held[index] = value
         if x.size:  # sizes of nothing are not compared when a model runs
             with pytest.raises((OnnxwrightError, ValueError, RuntimeError)):
-                traced(x, index, value, fixed, known)
+                traced(x, index, value, fixed, constant_parts)
         return
     held[index] = value
-    np.testing.assert_array_equal(held.numpy(), wanted)
-    np.testing.assert_array_equal(traced(x, index, value, fixed, known), wanted)
+    np.testing.assert_array_equal(held.numpy(), expected)
+    np.testing.assert_array_equal(traced(x, index, value, fixed, constant_parts), expected)

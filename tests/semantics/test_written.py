@@ -61,17 +61,17 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             text += f"def plain_{kind}_{number}(x, v, i, p, n, z):\n{lines}\n\n\n"
             text += f"@script()\ndef {kind}_{number}({HEAD}):\n{lines}\n\n\n"
     path = tmp_path_factory.mktemp("written") / "written_case_module.py"
-    made = load_file(path, text, registered=True)
-    yield made
+    loaded = load_file(path, text, registered=True)
+    yield loaded
     del sys.modules["written_case_module"]
 
 
-def check(what: str, found: Any, wanted: Any) -> None:
+def check(what: str, actual: Any, expected: Any) -> None:
     """Compare results."""
-    found = list(found) if isinstance(found, (list, tuple)) else [found]
-    wanted = list(wanted) if isinstance(wanted, tuple) else [wanted]
-    assert len(found) == len(wanted), what
-    for a, e in zip(found, wanted, strict=True):
+    actual = list(actual) if isinstance(actual, (list, tuple)) else [actual]
+    expected = list(expected) if isinstance(expected, tuple) else [expected]
+    assert len(actual) == len(expected), what
+    for a, e in zip(actual, expected, strict=True):
         assert np.asarray(a).dtype == np.asarray(e).dtype, what
         np.testing.assert_allclose(a, e, rtol=1e-6, err_msg=what)
 
@@ -82,9 +82,9 @@ def test_every_mode_is_numpy(number: int, module: ModuleType) -> None:
     """Eager, compiled at two sizes."""
     plain = getattr(module, f"plain_case_{number}")
     script = getattr(module, f"case_{number}")
-    given = values()
-    check(f"eager {BODIES[number]}", script(*given), plain(*values()))
-    check("the arguments", tuple(given), tuple(values()))
+    arguments = values()
+    check(f"eager {BODIES[number]}", script(*arguments), plain(*values()))
+    check("the arguments", tuple(arguments), tuple(values()))
     model = CompiledModel(script.to_model_proto())
     for rows in (2, 3):
         check(f"compiled {BODIES[number]}", model(*values(rows)), plain(*values(rows)))
@@ -105,8 +105,8 @@ def test_values_of_a_builder_are_numpy(number: int, module: ModuleType) -> None:
         "x": ow.FLOAT["N", 4], "v": ow.FLOAT[5], "i": ow.INT64[3], "p": ow.BOOL["N", 4],
         "n": ow.INT64[()], "z": ow.FLOAT[2, 3, 4],
     }  # fmt: skip
-    found = plain(*(g.input(name, kind) for name, kind in kinds.items()))
-    for k, value in enumerate(found if isinstance(found, tuple) else (found,)):
+    returned = plain(*(g.input(name, kind) for name, kind in kinds.items()))
+    for k, value in enumerate(returned if isinstance(returned, tuple) else (returned,)):
         g.output(value, f"out{k}")
     model = CompiledModel(g.to_model_proto())
     check(f"traced {BODIES[number]}", model(*values()), plain(*values()))
@@ -122,11 +122,11 @@ def test_shared_memory_is_never_silently_different(number: int, module: ModuleTy
     assert "written_case_module.py:" in str(caught.value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = run_or_error(script)
-    if isinstance(found, OnnxwrightError):
-        assert "OW868" in str(found)
+        outcome = run_or_error(script)
+    if isinstance(outcome, OnnxwrightError):
+        assert "OW868" in str(outcome)
     else:
-        check("eager", found, getattr(module, f"plain_refused_{number}")(*values()))
+        check("eager", outcome, getattr(module, f"plain_refused_{number}")(*values()))
 
 
 @each("number", range(len(OTHER)))
@@ -137,11 +137,11 @@ def test_what_cannot_be_written_is_a_located_error(number: int, module: ModuleTy
     with pytest.raises(OnnxwrightError, match=code) as caught:
         script.to_model_proto()
     assert "written_case_module.py:" in str(caught.value)
-    found = run_or_error(script)
-    if isinstance(found, OnnxwrightError):
-        assert "written_case_module.py:" in str(found)
+    outcome = run_or_error(script)
+    if isinstance(outcome, OnnxwrightError):
+        assert "written_case_module.py:" in str(outcome)
     else:
-        check("eager", found, getattr(module, f"plain_other_{number}")(*values()))
+        check("eager", outcome, getattr(module, f"plain_other_{number}")(*values()))
 
 
 def test_names_of_a_builder_are_values_of_the_graph() -> None:
@@ -155,8 +155,8 @@ def test_names_of_a_builder_are_values_of_the_graph() -> None:
     g.output(g.op.Identity("x"), "second")
     g.output(g.value("y"), "third")
     g.output(y + x, "fourth")
-    found = CompiledModel(g.to_model_proto())(np.array([1, 2], np.float32))
-    assert [f.tolist() for f in found] == [[-1, -2], [1, 2], [-1, -2], [12, 0]]
+    outputs = CompiledModel(g.to_model_proto())(np.array([1, 2], np.float32))
+    assert [f.tolist() for f in outputs] == [[-1, -2], [1, 2], [-1, -2], [12, 0]]
 
 
 def run_or_error(script: Any) -> Any:

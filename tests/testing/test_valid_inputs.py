@@ -17,10 +17,10 @@ HEAD = '<ir_version: 10, opset_import: ["" : 20, "com.microsoft" : 1]> '
 
 def model(text: str, **arrays: object) -> onnx.ModelProto:
     """A model with weights."""
-    made = onnx.parser.parse_model(HEAD + text)
+    proto = onnx.parser.parse_model(HEAD + text)
     for name, array in arrays.items():
-        made.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
-    return made
+        proto.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return proto
 
 
 TABLE = np.arange(14, dtype=np.float32).reshape(7, 2)
@@ -62,56 +62,56 @@ HELD = {
 def test_elements_are_in_range_and_reach_it(name: str) -> None:
     text, low, high = CASES[name]
     text, _, functions = text.partition(" <domain")
-    made = model(text + (" <domain" + functions if functions else ""), **HELD)
+    proto = model(text + (" <domain" + functions if functions else ""), **HELD)
     if functions:
-        made.opset_import.add(domain="local", version=1)
-    found = np.concatenate([
-        drawn(made, 40, np.random.default_rng(n))["i"].reshape(-1).astype(np.float64)
+        proto.opset_import.add(domain="local", version=1)
+    indices = np.concatenate([
+        drawn(proto, 40, np.random.default_rng(n))["i"].reshape(-1).astype(np.float64)
         for n in range(20)
     ])  # fmt: skip
-    assert low <= found.min() <= low + 0.1 * (high - low)
-    assert high - 0.1 * (high - low) <= found.max() <= high
-    assert first_difference(made, made) is None
+    assert low <= indices.min() <= low + 0.1 * (high - low)
+    assert high - 0.1 * (high - low) <= indices.max() <= high
+    assert first_difference(proto, proto) is None
 
 
 def test_sizes_that_weights_ask_for_and_names_that_agree() -> None:
-    made = model(
+    proto = model(
         "g (float[N,C,H,H] x, float[N,K] z) => (float[N,q,H,H] y, float[N,3] p) "
         "{ y = Conv<pads = [1,1,1,1]>(x, k)  p = Gemm<transB = 1>(z, m) }",
         k=np.ones((2, 3, 3, 3), np.float32), m=np.ones((3, 5), np.float32),
     )  # fmt: skip
-    found = drawn(made, 4, np.random.default_rng(0))
-    assert {name: value.shape for name, value in found.items()} == {"x": (4, 3, 4, 4), "z": (4, 5)}
-    apart = drawn(made, 4, np.random.default_rng(0), apart=True)
+    feeds = drawn(proto, 4, np.random.default_rng(0))
+    assert {name: value.shape for name, value in feeds.items()} == {"x": (4, 3, 4, 4), "z": (4, 5)}
+    apart = drawn(proto, 4, np.random.default_rng(0), apart=True)
     assert apart["x"].shape[2] == apart["x"].shape[3] != apart["x"].shape[0] == apart["z"].shape[0]
 
 
 def test_larger_sizes_where_small_ones_do_not_fit() -> None:
-    made = model("g (float[N,3,H,W] x) => (float[N,3,1,1] y) "
+    proto = model("g (float[N,3,H,W] x) => (float[N,3,1,1] y) "
                  "{ a = MaxPool<kernel_shape = [9,9]>(x)  y = GlobalMaxPool(a) }")  # fmt: skip
-    assert verify(made, made).runs == ("size 16",)
+    assert verify(proto, proto).runs == ("size 16",)
 
 
 def test_largest_difference_of_each_output() -> None:
     text = "g (float[N] x) => (float[N] y, float[N] z) { y = Add(x, %s)  z = Neg(x) }"
     one = model(text % "a", a=np.float32(1))
     other = model(text % "a", a=np.float32(1.5))
-    found = verify(one, other)
-    gaps = {o.name: o.largest for o in found.outputs}
+    verification = verify(one, other)
+    gaps = {o.name: o.largest for o in verification.outputs}
     assert gaps["z"] == 0
     assert gaps["y"] == pytest.approx(0.5, rel=1e-3)
-    assert (found.difference or "").startswith("output `y` at size 2: ")
-    assert found.table().splitlines()[1].split()[:2] == ["y", "0.5"]
+    assert (verification.difference or "").startswith("output `y` at size 2: ")
+    assert verification.table().splitlines()[1].split()[:2] == ["y", "0.5"]
 
 
 def test_masks_hide_no_row_whole() -> None:
-    made = model("g (int64[B,T] m, bool[B,T] k) => (bool[B,T] y) "
+    proto = model("g (int64[B,T] m, bool[B,T] k) => (bool[B,T] y) "
                  "{ a = Cast<to = 9>(m)  y = And(a, k) }")  # fmt: skip
-    masks = drawn(made, 6, np.random.default_rng(0))
+    masks = drawn(proto, 6, np.random.default_rng(0))
     assert set(masks) == {"m", "k"}
-    for name, found in masks.items():
-        assert found.any(axis=-1).all(), name
-        assert not found.all(), name
+    for name, mask in masks.items():
+        assert mask.any(axis=-1).all(), name
+        assert not mask.all(), name
 
 
 def test_sequences_and_optionals_are_drawn_and_compared_item_by_item() -> None:
@@ -120,9 +120,9 @@ def test_sequences_and_optionals_are_drawn_and_compared_item_by_item() -> None:
         "{ h = OptionalHasElement(o)  a = SequenceAt(s, %s)  y = SequenceInsert(s, a) }"
     )
     one, other = (model(text % "i", i=np.int64(n)) for n in (0, 1))
-    found = drawn(one, 3, np.random.default_rng(0))
-    assert [array.shape for array in found["s"]] == [(3,)] * 3
-    assert found["o"].shape == (2,)
+    feeds = drawn(one, 3, np.random.default_rng(0))
+    assert [array.shape for array in feeds["s"]] == [(3,)] * 3
+    assert feeds["o"].shape == (2,)
     assert verify(one, one).difference is None
     assert {o.name: o.largest for o in verify(one, one).outputs} == {"y": 0, "h": 0}
     assert (first_difference(one, other) or "").startswith("output `y` at size 2: item 2: ")
@@ -134,12 +134,12 @@ def test_maps_are_drawn_and_compared_key_by_key() -> None:
         "(seq(map(int64, float)) y) { a = ai.onnx.ml.DictVectorizer<int64_vocabulary = [0, 1]>(m)  "
         "b = Mul(a, k)  y = ai.onnx.ml.ZipMap<classlabels_int64s = [7, 8]>(b) }"
     )
-    made = [onnx.parser.parse_model(text) for _ in range(3)]
-    for one, factor in zip(made, (1.0, 1.0 + 1e-7, 2.0)):
+    models = [onnx.parser.parse_model(text) for _ in range(3)]
+    for one, factor in zip(models, (1.0, 1.0 + 1e-7, 2.0)):
         one.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "k"))
-    assert sorted(drawn(made[0], 2, np.random.default_rng(0))["m"]) == [0, 1]
-    assert first_difference(made[0], made[1]) is None  # another rounding
-    assert (first_difference(made[0], made[2]) or "").startswith(
+    assert sorted(drawn(models[0], 2, np.random.default_rng(0))["m"]) == [0, 1]
+    assert first_difference(models[0], models[1]) is None  # another rounding
+    assert (first_difference(models[0], models[2]) or "").startswith(
         "output `y` at size 2: item 0: item 7: "
     )
 

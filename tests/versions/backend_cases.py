@@ -66,9 +66,9 @@ def load() -> list[Case]:
 def _bound(case: Any, version: int) -> Case:
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
-    given, expected = case.data_sets[0]
+    inputs, expected = case.data_sets[0]
     kept = []
-    for n, (info, value) in enumerate(zip(list(model.graph.input), given)):
+    for n, (info, value) in enumerate(zip(list(model.graph.input), inputs)):
         array = isinstance(value, np.ndarray) and info.type.HasField("tensor_type")
         if n and array and value.size <= 16 and (
             value.ndim == 0 or (value.dtype.kind == "i" and value.ndim <= 1)
@@ -122,7 +122,7 @@ def check(case: Case, targets: tuple[int, ...] = TARGETS, *, peer: bool = False)
     for target in targets:
         label = "same" if target == case.version else "up" if target > case.version else "down"
         try:
-            made = _peer(case.model, target) if peer else convert_version(case.model, target)
+            converted = _peer(case.model, target) if peer else convert_version(case.model, target)
         except ConversionError as error:
             result.counts[f"{label} refused"] += 1
             result.reasons.update(
@@ -134,7 +134,7 @@ def check(case: Case, targets: tuple[int, ...] = TARGETS, *, peer: bool = False)
                 raise
             result.counts[f"{label} refused"] += 1
             continue
-        text = _problem(case, made, base)
+        text = _problem(case, converted, base)
         result.counts[f"{label} {text.split(':')[0]}"] += 1
         if text not in ("equal", "not run"):
             result.wrong.append(f"{case.name} {case.version} to {target}: {text}")
@@ -145,21 +145,21 @@ def _peer(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
     return version_converter.convert_version(model, target)
 
 
-def _problem(case: Case, made: onnx.ModelProto, base: list[Any] | None) -> str:
+def _problem(case: Case, converted: onnx.ModelProto, base: list[Any] | None) -> str:
     try:
-        onnx.checker.check_model(made)
+        onnx.checker.check_model(converted)
     except onnx.checker.ValidationError as error:
         return f"invalid: {str(error).splitlines()[0]}"
     if any(word in case.name for word in RANDOM) or case.name in OTHERWISE:
         return "not run"
     try:
-        found = run(made, case.inputs)
+        outputs = run(converted, case.inputs)
     except Exception as error:  # noqa: BLE001 - whatever the runtime says
         text = str(error)
         if base is None or "NOT_IMPLEMENTED" in text:
             return "not run"  # no kernel for this version or type
         return f"refused by the runtime: {text[:200]}"
-    if (base is not None and same(base, found)) or same(case.expected, found):
+    if (base is not None and same(base, outputs)) or same(case.expected, outputs):
         return "equal"
     return "different"
 
@@ -182,10 +182,10 @@ def main() -> None:
     results = {"onnxwright": Result(), "onnx": Result()}
     for case in cases:
         for name, result in results.items():
-            found = check(case, peer=name == "onnx")
-            result.counts += found.counts
-            result.reasons += found.reasons
-            result.wrong += found.wrong
+            outcome = check(case, peer=name == "onnx")
+            result.counts += outcome.counts
+            result.reasons += outcome.reasons
+            result.wrong += outcome.wrong
     print(table(results))
     for reason, count in results["onnxwright"].reasons.most_common():
         print(f"{count:6} {reason}")

@@ -10,9 +10,9 @@ from tests.versions import backend_cases
 def run(cases, targets):
     total = backend_cases.Result()
     for case in cases:
-        found = backend_cases.check(case, targets)
-        total.counts += found.counts
-        total.wrong += found.wrong
+        result = backend_cases.check(case, targets)
+        total.counts += result.counts
+        total.wrong += result.wrong
     assert total.wrong == []
     return total.counts
 

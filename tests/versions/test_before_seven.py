@@ -95,17 +95,17 @@ def pooled():
 
 
 def build(name):
-    version, graph, given, _ = CASES[name]
+    version, graph, inputs, _ = CASES[name]
     model = parser.parse_model(f'<ir_version: 3, opset_import: ["" : {version}]> g {graph}')
     for tensor in model.graph.initializer:  # before IR 4 an initializer is an input, too
         kind = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
         model.graph.input.append(kind)
-    return model, given
+    return model, inputs
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_old_model(name):
-    model, given = build(name)
+    model, inputs = build(name)
     expected = CASES[name][3]
     if expected is None:
         expected = normalized() if name == "normalization" else pooled()
@@ -114,7 +114,7 @@ def test_old_model(name):
     for target in (7, 11, 13, 18, 23)[: 4 if name == "norm" else 5]:  # no kernel of 22
         new = convert_version(model, target)
         onnx.checker.check_model(new)
-        assert same(list(map(np.asarray, expected)), run(new, given)), target
+        assert same(list(map(np.asarray, expected)), run(new, inputs)), target
     assert model.SerializeToString() == before
 
 
@@ -138,8 +138,8 @@ def test_what_has_no_newer_meaning_is_refused(name):
 def stored():
     """The models that PyTorch exported at opset 6, which the installed onnx holds."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "pytorch-operator"
-    found = [f for f in sorted(folder.iterdir()) if (f / "model.onnx").exists()]
-    return [f for f in found if onnx.load(f / "model.onnx").opset_import[0].version < 7]
+    folders = [f for f in sorted(folder.iterdir()) if (f / "model.onnx").exists()]
+    return [f for f in folders if onnx.load(f / "model.onnx").opset_import[0].version < 7]
 
 
 def arrays(files):
@@ -151,7 +151,7 @@ def test_stored_models():
     assert len(folders) > 20
     for folder in folders:
         data = folder / "test_data_set_0"
-        given, expected = arrays(data.glob("input_*.pb")), arrays(data.glob("output_*.pb"))
+        inputs, expected = arrays(data.glob("input_*.pb")), arrays(data.glob("output_*.pb"))
         for target in (7, 18):
             new = convert_version(onnx.load(folder / "model.onnx"), target)
-            assert same(expected, run(new, given)), (folder.name, target)
+            assert same(expected, run(new, inputs)), (folder.name, target)

@@ -28,9 +28,9 @@ SMALL = (
 
 def test_the_same_version_changes_nothing():
     model = model_of(20, "g (float[2,3] x) => (float[2,3] y) { z = Gelu(x) y = HardSwish(z) }")
-    made = ow.convert_version(model, 20)
-    assert onnx.printer.to_text(made) == onnx.printer.to_text(model)
-    assert made is not model
+    converted = ow.convert_version(model, 20)
+    assert onnx.printer.to_text(converted) == onnx.printer.to_text(model)
+    assert converted is not model
 
 
 def test_interface_names_and_metadata_stay():
@@ -39,11 +39,11 @@ def test_interface_names_and_metadata_stay():
     entry = model.graph.node[0].metadata_props.add()
     entry.key, entry.value = "onnxwright.origin", "model.py:3:4"
     model.metadata_props.add(key="author", value="me")
-    made = ow.convert_version(model, 18)
-    assert [i.name for i in made.graph.input] == ["x", "unused"]
-    assert made.graph.output == model.graph.output
-    assert made.metadata_props == model.metadata_props
-    constant, node = made.graph.node
+    converted = ow.convert_version(model, 18)
+    assert [i.name for i in converted.graph.input] == ["x", "unused"]
+    assert converted.graph.output == model.graph.output
+    assert converted.metadata_props == model.metadata_props
+    constant, node = converted.graph.node
     assert node.name == "sum"
     assert constant.name == "sum/Constant"
     assert {p.key: p.value for n in (node, constant) for p in n.metadata_props} == {
@@ -74,8 +74,8 @@ def test_weights_in_files_are_not_read(tmp_path):
     model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
     path = tmp_path / "a.onnx"
     onnx.save(model, path, save_as_external_data=True, location="a.bin", size_threshold=0)
-    made = ow.convert_version(path, 18)
-    tensor = made.graph.initializers["w"].const_value
+    converted = ow.convert_version(path, 18)
+    tensor = converted.graph.initializers["w"].const_value
     assert isinstance(tensor, ir.ExternalTensor)
     folder = tmp_path / "other"
     folder.mkdir()
@@ -98,12 +98,12 @@ def test_functions_are_converted():
         "{ y = ReduceSum<axes=[1], keepdims=0>(x) }",
         imports=', "f" : 1',
     )
-    made = ow.convert_version(model, 18)
-    (function,) = made.functions
+    converted = ow.convert_version(model, 18)
+    (function,) = converted.functions
     assert [n.op_type for n in function.node] == ["Constant", "ReduceSum"]
     assert {o.domain: o.version for o in function.opset_import}[""] == 18
     x = np.ones((2, 3), np.float32)
-    assert same(run(model, [x]), run(made, [x]))
+    assert same(run(model, [x]), run(converted, [x]))
 
 
 def test_a_function_that_needs_its_arguments_is_inlined():
@@ -113,10 +113,10 @@ def test_a_function_that_needs_its_arguments_is_inlined():
         FUNCTION,
         imports=', "f" : 1',
     )
-    made = ow.convert_version(model, 18)
-    assert not made.functions
+    converted = ow.convert_version(model, 18)
+    assert not converted.functions
     x = np.ones((2, 3), np.float32)
-    assert same([np.full(2, 3, np.float32)], run(made, [x]))
+    assert same([np.full(2, 3, np.float32)], run(converted, [x]))
 
 
 def test_other_domains_keep_their_version():
@@ -126,8 +126,8 @@ def test_other_domains_keep_their_version():
         '{ y = ai.onnx.ml.LabelEncoder<classes_strings=["a","b"], default_int64=-1>(x) }',
         imports=', "ai.onnx.ml" : 1',
     )
-    made = ow.convert_version(model, 18)
-    assert {o.domain: o.version for o in made.opset_import} == {"": 18, "ai.onnx.ml": 1}
+    converted = ow.convert_version(model, 18)
+    assert {o.domain: o.version for o in converted.opset_import} == {"": 18, "ai.onnx.ml": 1}
     newer = ow.convert_version(model, domains={"ai.onnx.ml": 3})
     x = np.array(["b", "a", "c"], dtype=object)
     assert same(run(model, [x]), run(newer, [x]))
@@ -151,9 +151,9 @@ def test_everything_that_cannot_be_converted_is_reported_at_once():
     before = model.SerializeToString()
     with pytest.raises(ConversionError) as caught:
         ow.convert_version(model, 13)
-    found = {d.operation: d for d in caught.value.diagnostics}
-    assert {"StringConcat", "Col2Im"} <= set(found)
-    assert "net.py:7:3" in found["Col2Im"].place
+    by_operator = {d.operation: d for d in caught.value.diagnostics}
+    assert {"StringConcat", "Col2Im"} <= set(by_operator)
+    assert "net.py:7:3" in by_operator["Col2Im"].place
     assert model.SerializeToString() == before
 
 
@@ -187,11 +187,11 @@ def test_captured_values_stay_connected():
         "<then_branch = t () => (float[2,3] p) { p = Relu(s) }, "
         "else_branch = e () => (float[2,3] q) { q = Neg(s) }> }",
     )
-    made = ow.convert_version(model, 18)
+    converted = ow.convert_version(model, 18)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for flag in (True, False):
-        given = [x, np.array(flag)]
-        assert same(run(model, given), run(made, given))
+        inputs = [x, np.array(flag)]
+        assert same(run(model, inputs), run(converted, inputs))
 
 
 def test_trainable_weights_stay_whatever_their_values():
@@ -203,18 +203,18 @@ def test_trainable_weights_stay_whatever_their_values():
     for name, value in (("one", 1), ("zero", 0)):
         array = np.full(3, value, np.float32)
         model.graph.initializer.append(numpy_helper.from_array(array, name))
-    made = ow.convert_version(model, 18)
-    assert [n.op_type for n in made.graph.node][:2] == ["Mul", "Add"]
-    assert made.graph.initializer == model.graph.initializer
+    converted = ow.convert_version(model, 18)
+    assert [n.op_type for n in converted.graph.node][:2] == ["Mul", "Add"]
+    assert converted.graph.initializer == model.graph.initializer
 
 
 def test_bfloat16_is_computed_in_float_where_it_must():
     model = model_of(
         22, "g (bfloat16[3] x) => (bfloat16[3] y) { a = Elu(x) y = Gelu(a) }", ir_version=10
     )
-    made = ow.convert_version(model, 17)
-    onnx.checker.check_model(made, full_check=True)
-    assert "Cast" in [n.op_type for n in made.graph.node]
+    converted = ow.convert_version(model, 17)
+    onnx.checker.check_model(converted, full_check=True)
+    assert "Cast" in [n.op_type for n in converted.graph.node]
 
 
 RESHAPED = """g (float[N,6] x) => (float[a,b,c] y) {
@@ -228,9 +228,9 @@ def test_sizes_that_may_be_zero_are_refused_unless_they_cannot_be():
         model.graph.initializer.append(numpy_helper.from_array(np.array([size]), name))
     with pytest.raises(ConversionError, match="allowzero"):
         ow.convert_version(model, 13)
-    made = ow.convert_version(model, 13, assume={"nonempty"})
+    converted = ow.convert_version(model, 13, assume={"nonempty"})
     x = np.ones((4, 6), np.float32)
-    assert same(run(model, [x]), run(made, [x]))
+    assert same(run(model, [x]), run(converted, [x]))
     with pytest.raises(ConversionValueError, match="OW872"):
         ow.convert_version(model, 13, assume={"luck"})
 
@@ -240,8 +240,8 @@ def test_sizes_that_may_be_zero_are_refused_unless_they_cannot_be():
 def test_triangles_of_dynamic_size(k, upper):
     model = model_of(14, f"g (float[N,M] x, int64 k) => (float[N,M] y) "
                      f"{{ y = Trilu<upper={upper}>(x, k) }}")  # fmt: skip
-    given = [np.arange(20, dtype=np.float32).reshape(4, 5), np.array(k)]
-    assert same(run(model, given), run(ow.convert_version(model, 13), given))
+    inputs = [np.arange(20, dtype=np.float32).reshape(4, 5), np.array(k)]
+    assert same(run(model, inputs), run(ow.convert_version(model, 13), inputs))
 
 
 SCATTERED = [
@@ -257,23 +257,23 @@ SCATTERED = [
 
 
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
-@pytest.mark.parametrize(("name", "size", "places", "given", "attributes"), SCATTERED)
-def test_scattered_sums(name, size, places, given, attributes, reduction):
+@pytest.mark.parametrize(("name", "size", "places", "update_size", "attributes"), SCATTERED)
+def test_scattered_sums(name, size, places, update_size, attributes, reduction):
     """Several updates of one place are combined in versions whose operators replace."""
     rng = np.random.default_rng(0)
     node = helper.make_node(name, ["x", "i", "u"], ["y"], reduction=reduction, **attributes)
     i = np.array(places, np.int64)
     infos = [helper.make_tensor_value_info(n, 1, [f"{n}{k}" for k in range(len(s))])
-             for n, s in (("x", size), ("u", given), ("y", size))]  # fmt: skip
+             for n, s in (("x", size), ("u", update_size), ("y", size))]  # fmt: skip
     indices = helper.make_tensor_value_info("i", 7, ["n", *i.shape[1:]])
     graph = helper.make_graph([node], "g", [infos[0], indices, infos[1]], infos[2:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    runs = [rng.normal(size=size).astype("f"), i, rng.normal(size=given).astype("f")]
+    runs = [rng.normal(size=size).astype("f"), i, rng.normal(size=update_size).astype("f")]
     want = run(model, runs)[0]
     for version in (17, 15, 11):
-        made = ow.convert_version(model, version)
-        onnx.checker.check_model(made, full_check=True)
-        np.testing.assert_allclose(run(made, runs)[0], want, rtol=1e-6)
+        converted = ow.convert_version(model, version)
+        onnx.checker.check_model(converted, full_check=True)
+        np.testing.assert_allclose(run(converted, runs)[0], want, rtol=1e-6)
 
 
 EINSUMS = [
@@ -290,17 +290,17 @@ EINSUMS = [
 def test_einsum_below_opset_12(case):
     equation, *sizes = case
     names = "xyz"[: len(sizes)]
-    given = [np.random.default_rng(0).normal(size=s).astype("f") for s in sizes]
-    want = np.einsum(equation, *given)
+    inputs = [np.random.default_rng(0).normal(size=s).astype("f") for s in sizes]
+    want = np.einsum(equation, *inputs)
     infos = [helper.make_tensor_value_info(n, 1, [f"{n}{k}" for k in range(len(s))])
              for n, s in (*zip(names, sizes, strict=True), ("r", want.shape))]  # fmt: skip
     node = helper.make_node("Einsum", list(names), ["r"], equation=equation)
     graph = helper.make_graph([node], "g", infos[:-1], infos[-1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7)
     for version in (11, 8):
-        made = ow.convert_version(model, version)
-        onnx.checker.check_model(made, full_check=True)
-        np.testing.assert_allclose(run(made, given)[0], want, rtol=2e-5, atol=1e-6)
+        converted = ow.convert_version(model, version)
+        onnx.checker.check_model(converted, full_check=True)
+        np.testing.assert_allclose(run(converted, inputs)[0], want, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("equation", ["ii->i", "...j,jk->...k"])
@@ -320,13 +320,15 @@ GROUPS_FUNCTION = (
 
 def exists(model):
     """Every node of a model, in bodies and functions, is in its opset and not deprecated."""
-    made = ir.from_proto(model)
-    for holder in (made.graph, *made.functions.values()):
+    ir_model = ir.from_proto(model)
+    for holder in (ir_model.graph, *ir_model.functions.values()):
         for node in all_nodes(holder):
-            if node.op_identifier() in made.functions:
+            if node.op_identifier() in ir_model.functions:
                 continue
-            found = registry.signature(node.domain, node.op_type, holder.opset_imports[node.domain])
-            if found is None or found.deprecated:
+            signature = registry.signature(
+                node.domain, node.op_type, holder.opset_imports[node.domain]
+            )
+            if signature is None or signature.deprecated:
                 return False
     return True
 
@@ -348,10 +350,10 @@ def test_what_is_deprecated_is_written_out(target, where):
         model = model_of(18, text, GROUPS_FUNCTION, imports=', "d" : 1')
     rng = np.random.default_rng(0)
     feeds = [rng.normal(size=shape).astype(np.float32) for shape in ((2, 4, 5), (2,), (2,))]
-    made = ow.convert_version(model, target)
-    assert exists(made), onnx.printer.to_text(made)
-    onnx.checker.check_model(made)
-    assert same(run(model, feeds), run(made, feeds))
+    converted = ow.convert_version(model, target)
+    assert exists(converted), onnx.printer.to_text(converted)
+    onnx.checker.check_model(converted)
+    assert same(run(model, feeds), run(converted, feeds))
 
 
 NOT_THERE = {
@@ -399,8 +401,8 @@ def test_a_loop_that_carries_nothing_is_not_in_older_versions():
 def test_a_function_of_the_model_may_have_any_name():
     function = '<domain: "", opset_import: ["" : 11]> ImageScaler (a) => (b) { b = Relu(a) }'
     text = "g (float[1,3,4,4] x) => (float[1,3,4,4] y) { y = ImageScaler(x) }"
-    made = ow.convert_version(model_of(11, text, function), 18)
-    assert [n.op_type for n in made.graph.node] == ["ImageScaler"]
+    converted = ow.convert_version(model_of(11, text, function), 18)
+    assert [n.op_type for n in converted.graph.node] == ["ImageScaler"]
 
 
 @each("version", [2**31 - 1, 10**6, 0, -3])
@@ -427,10 +429,10 @@ def test_versions_imported_by_functions_must_exist(version):
 )  # fmt: skip
 def test_no_deprecated_operator_is_left(version: int, target: int, graph: str) -> None:
     model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {version}]> g {graph}')
-    made = ow.convert_version(model, target)
-    for node in made.graph.node:
+    converted = ow.convert_version(model, target)
+    for node in converted.graph.node:
         assert not onnx.defs.get_schema(node.op_type, target).deprecated
-    onnx.checker.check_model(made)
+    onnx.checker.check_model(converted)
 
 
 def test_the_same_version_refuses_an_operator_that_does_not_exist() -> None:
@@ -460,8 +462,8 @@ def test_half_precision_of_a_function_of_another_version():
     function = '<domain: "d", opset_import: ["" : 17]> f (a) => (b) { b = Relu(a) }'
     model = model_of(18, "g (float[2] x) => (float[2] y) { y = d.f(x) }", function,
                      imports=', "d" : 1')  # fmt: skip
-    made = ow.to_half(model, io="half")
-    assert [n.op_type for n in made.graph.node] == ["Relu"]
+    half = ow.to_half(model, io="half")
+    assert [n.op_type for n in half.graph.node] == ["Relu"]
 
 
 @pytest.mark.parametrize("domain", ["ai.onnx.ml", "ai.onnx.preview.training"])

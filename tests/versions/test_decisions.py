@@ -64,14 +64,14 @@ def test_each_change_down_has_a_decision():
 
 
 def test_no_decision_is_stale():
-    known = {(s.domain, s.name, s.since_version) for _, s in CHANGES}
+    schemas = {(s.domain, s.name, s.since_version) for _, s in CHANGES}
     first = {
         (domain, name, registry.versions_of(domain, name)[0][0])
         for domain in DOMAINS
         for name in registry.all_names(domain)
     }
-    assert set(UP) - known == set()
-    assert set(DOWN) - known - first == set()
+    assert set(UP) - schemas == set()
+    assert set(DOWN) - schemas - first == set()
     assert not set(UNCHANGED) & set(UP)
 
 

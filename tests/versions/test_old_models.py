@@ -17,12 +17,12 @@ from tests.versions.backend_cases import run, same
 def _read():
     """Name -> (opset version, graph)."""
     text = Path(__file__).with_name("old_models.txt").read_text(encoding="utf-8")
-    found = {}
+    models = {}
     for part in text.split("== ")[1:]:
         head, _, graph = part.partition("\n")
         name, _, version = head.partition(": opset ")
-        found[name] = int(version), graph
-    return found
+        models[name] = int(version), graph
+    return models
 
 
 MODELS = _read()
@@ -42,32 +42,34 @@ def build(name):
 
 def inputs(model):
     rng = np.random.default_rng(0)
-    made = []
+    arrays = []
     for info in model.graph.input:
         if info.type.tensor_type.elem_type == onnx.TensorProto.BOOL:
-            made.append(np.array(True))
+            arrays.append(np.array(True))
             continue
-        known = info.type.tensor_type.HasField("shape")
-        shape = [d.dim_value or 3 for d in info.type.tensor_type.shape.dim] if known else [2, 3, 2]
-        made.append(rng.standard_normal(shape).astype(np.float32))
-    return made
+        has_shape = info.type.tensor_type.HasField("shape")
+        shape = (
+            [d.dim_value or 3 for d in info.type.tensor_type.shape.dim] if has_shape else [2, 3, 2]
+        )
+        arrays.append(rng.standard_normal(shape).astype(np.float32))
+    return arrays
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_up_and_back(name):
     model, version = build(name)
-    given = inputs(model)
-    expected = run(model, given)
+    arrays = inputs(model)
+    expected = run(model, arrays)
     for target in (11, 13, 18, 21, 23):
         if target < version:
             continue
         new = convert_version(model, target)
         onnx.checker.check_model(new, full_check=True)
         assert [o.version for o in new.opset_import] == [target]
-        assert same(expected, run(new, given)), target
+        assert same(expected, run(new, arrays)), target
         back = convert_version(new, version)
         onnx.checker.check_model(back)
-        assert same(expected, run(back, given)), f"{target} and back"
+        assert same(expected, run(back, arrays)), f"{target} and back"
 
 
 @each("target", [11, 14, 17, 18, 23])
@@ -81,12 +83,12 @@ def test_operators_that_the_runtime_has_before_onnx_has_them(target):
             s = Reshape(r, i)
             y = Add(h, s) }""")
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 3, 4]), "i"))
-    given = [np.random.default_rng(0).standard_normal(s).astype("f4") for s in ((2, 3, 4), 4, 4)]
+    arrays = [np.random.default_rng(0).standard_normal(s).astype("f4") for s in ((2, 3, 4), 4, 4)]
     new = convert_version(model, target)
     assert "LayerNormalization" in [node.op_type for node in new.graph.node]
     if target >= 17:  # the checker does not know it before
         onnx.checker.check_model(new, full_check=True)
-    assert same(run(model, given), run(new, given))
+    assert same(run(model, arrays), run(new, arrays))
 
 
 def test_an_operator_of_the_runtime_that_newer_versions_do_not_have_is_refused():

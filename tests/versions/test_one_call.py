@@ -35,11 +35,11 @@ def model_of(version, opset, build):
 
 @each(("version", "opset", "build", "nodes"), CASES)
 def test_a_call_of_another_version(version, opset, build, nodes):
-    made = model_of(version, opset, build)
-    assert made.opset_import[0].version == opset
-    assert same(run(model_of(version, version, build), [X]), run(made, [X]))
+    proto = model_of(version, opset, build)
+    assert proto.opset_import[0].version == opset
+    assert same(run(model_of(version, version, build), [X]), run(proto, [X]))
     if nodes is not None:
-        assert [n.op_type for n in made.graph.node if n.op_type != "Shape"] == nodes
+        assert [n.op_type for n in proto.graph.node if n.op_type != "Shape"] == nodes
 
 
 def test_what_has_no_equivalent_says_why():

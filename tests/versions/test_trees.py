@@ -69,11 +69,11 @@ def check(before: onnx.ModelProto, x: Any = X) -> onnx.ModelProto:
     new = ow.convert_version(before, domains={"ai.onnx.ml": 5})
     onnx.checker.check_model(new, full_check=True)
     assert "TreeEnsemble" in [n.op_type for n in new.graph.node]
-    made = [new]
+    converted = [new]
     if before.graph.input[0].type.tensor_type.elem_type != TensorProto.DOUBLE:
-        made.append(ow.convert_version(new, domains={"ai.onnx.ml": 3}))
-        assert "TreeEnsemble" not in [n.op_type for n in made[-1].graph.node]
-    for other in made:
+        converted.append(ow.convert_version(new, domains={"ai.onnx.ml": 3}))
+        assert "TreeEnsemble" not in [n.op_type for n in converted[-1].graph.node]
+    for other in converted:
         for want, got in zip(run(before, [x]), run(other, [x]), strict=True):
             assert want.dtype == got.dtype
             if want.dtype.kind == "f":
