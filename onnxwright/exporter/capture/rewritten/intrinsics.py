@@ -49,6 +49,7 @@ from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,
+    is_integer,
     is_of_run_time,
     number,
     stands_for_number,
@@ -287,6 +288,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "count": count_of,
     "extend": extend,
     "index": index_of,
+    "is_integer": is_integer,
     "remove": remove,
     "sort": sort,
 }

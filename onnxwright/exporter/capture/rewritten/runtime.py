@@ -32,8 +32,8 @@ from onnxwright.exporter.capture.rewritten.intrinsics import (
 )
 from onnxwright.exporter.capture.values import numbers
 from onnxwright.exporter.capture.values.kinds import class_of, is_of_type, is_tensor
-from onnxwright.exporter.capture.values.numbers import bits
 from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.symbol_operators import bits
 from onnxwright.exporter.capture.values.texts import format_, percent, text
 
 # What takes one of several values as each of them.
