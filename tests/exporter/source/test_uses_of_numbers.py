@@ -144,7 +144,7 @@ USES: dict[str, tuple[Any, Any, Callable[[Any], Any], str | None]] = {
     "tuples in an order": (1, 2, lambda n: 2 if (n, 3) < (2, 0) else 5, "OW842"),
     "a dict is equal": (1, 2, lambda n: 2 if {"a": n} == {"a": 2} else 5, "OW842"),
     "the bits of a number": (1, 2, lambda n: n.bit_length(), "OW842"),
-    "a whole float": (1.0, 2.5, lambda n: 2 if n.is_integer() else 5, "OW842"),
+    "a whole float": (1.0, 2.5, lambda n: 2 if n.is_integer() else 5, None),
     "an int or a float": (1, 2.5, lambda n: 2 if isinstance(n, int) else 5, "OW842"),
     "their sums": (1, 2.5, lambda n: 2 if isinstance(n + 1, int) else 5, "OW842"),
     "their type": (1, 2.5, lambda n: 2 if type(n) is float else 5, "OW842"),
