@@ -151,7 +151,15 @@ def _lists_of(items: Any) -> list[Any]:
     return [one for item in inner for one in _lists_of(item)]
 
 
-_ITERATORS = (type(iter([])), type(iter(())), enumerate, zip, reversed, type(reversed([])), tuple)
+_ITERATORS: tuple[type, ...] = (
+    type(iter([])),
+    type(iter(())),
+    enumerate,
+    zip,
+    reversed,
+    type(reversed([])),
+    tuple,
+)
 
 
 def _refuse_changed(lists: list[tuple[Any, Any]]) -> None:
