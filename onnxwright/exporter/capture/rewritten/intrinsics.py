@@ -55,7 +55,7 @@ from onnxwright.exporter.capture.values.numbers import (
     stands_for_number,
 )
 from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
-from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, str_
+from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, repr_, str_
 
 
 def bool_(value: Any = False) -> Any:
@@ -271,6 +271,7 @@ BUILTINS: dict[str, Builtin] = {
     "min": Builtin(extreme(min, False), "in any order"),
     "next": Builtin(next_, "iterator"),
     "range": Builtin(ranges.range_),
+    "repr": Builtin(repr_, "iterator"),
     "reversed": Builtin(ranges.reversed_, "iterator"),
     "round": Builtin(_round),
     "set": Builtin(made_set, "in any order"),
