@@ -354,3 +354,39 @@ def variables_by_eval(x):
     if x.sum() > 0:
         scale = 5
     return eval("x * scale")
+
+
+class Priced:
+    """Equal to another one of the same price, whichever names both have."""
+
+    def __init__(self, price, name=""):
+        self.price, self.name = price, name
+
+    def __eq__(self, other):
+        return isinstance(other, Priced) and self.price == other.price
+
+    __hash__ = None
+
+
+@dataclasses.dataclass
+class Label:
+    score: float
+    name: str = "a"
+
+
+@program
+def chosen_objects_that_are_compared(x):
+    a, b = Priced(1), Priced(2)
+    c = a if x.sum() > 0 else b
+    found = [a == c, c != b, [a, 1] == [c, 1], {"k": c} == {"k": b}, c in [b, Priced(3)]]
+    found += [[a, a, b].count(c), [a, a, b].index(c), Priced(int(x.sum())) == Priced(2)]
+    return [x[0] * 2 if one else x[0] for one in found]
+
+
+@program
+def parts_of_run_time_that_are_compared(x):
+    n, m = int(x.sum()), x.max().item()
+    label, other = Label(m, "a"), Label(m, "b" if x.sum() > 0 else "a")
+    found = [label == other, label == Label(2.0), ("k", n) == ("k", 1), {"n": n} != {"n": 1}]
+    found += [[n, 1] == [0, 1] == [n, int(m > 0)], (n, None) in [(1, None), (0, None)]]
+    return [x[0] * 2 if one else x[0] for one in found]

@@ -818,3 +818,37 @@ def a_queue_under_two_names(x):
         if k > 1:
             waiting.append(k - 1)
     return torch.stack(out)
+
+
+def _queue(items):
+    total, waiting = 0, [0, 1, 2]
+    for n in items(waiting):
+        total = total + n
+        if len(waiting) < 6:
+            waiting.append(n + 1)
+    return total
+
+
+@program
+def a_list_that_gets_longer_in_a_loop_over_it(x):
+    return _queue(iter) * x, _queue(list) * x
+
+
+@refused
+def a_loop_over_a_list_that_a_side_makes_longer(x):
+    total, waiting = 0, [0, 1]
+    for n, k in enumerate(waiting):
+        total = total + x[k] * n
+        if x[k].sum() > 2 and len(waiting) < 6:
+            waiting.append(0)
+    return total
+
+
+@refused
+def a_loop_over_rows_that_gets_longer(x):
+    total, rows = 0, [row for row in x if row.sum() > 0]
+    for row in rows:
+        total = total + row
+        if row.sum() > 1:
+            rows.append(row - 1)
+    return total

@@ -215,3 +215,8 @@ def functions_of_integers(x):
 @refused
 def functions_of_integers_without_an_operator(x):
     return x * math.comb(int(x.abs().sum()) + 5, 2)
+
+
+@refused
+def integers_of_more_than_64_bits(x):
+    return (int(x.sum()) ^ 3) * 7 % (1 << 64)

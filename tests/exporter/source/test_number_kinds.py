@@ -134,6 +134,48 @@ def test_a_number_of_run_time_has_the_kind_that_it_has_in_python(
         torch.testing.assert_close(program(x), model(x))
 
 
+def cancelled_floats(x):
+    a, b = x[0].item(), x[1].item()
+    return a - a, a * 0, (a + b) - b, a == a, a != a, a % 1.0, torch.tensor([a - a, b])
+
+
+def checks_of_floats(x):
+    n = 0
+    for v in x.tolist():
+        if v != v or v == float("inf"):
+            n += 1
+        elif v < float("inf") and v - v == 0 and v.is_integer():
+            n += 10
+    return n, torch.tensor([x[0].item() > 0, True]), torch.as_tensor(x[1].item() > 0)
+
+
+def extremes_of_floats(x):
+    best, least = float("-inf"), float("inf")
+    for v in x.tolist():
+        if v > best:
+            best = v
+        least = min(least, v)
+    return best, least, max(x[0].item(), x[1].item())
+
+
+@pytest.mark.parametrize("function", [cancelled_floats, checks_of_floats, extremes_of_floats])
+def test_a_float_of_run_time_may_be_nan_or_infinite(function: Callable[..., Any]) -> None:
+    model, nan, inf = as_module(function), float("nan"), float("inf")
+    program = ow.export(model, (torch.tensor([0.5, 2.0, 0.1]),))
+    for x in (
+        [0.5, 2.0, 0.1],
+        [nan, 1.0, 2.0],
+        [inf, 1.5, nan],
+        [1.0, inf, -inf],
+        [-inf, nan, 0.0],
+    ):
+        for a, b in zip(program(torch.tensor(x)), model(torch.tensor(x)), strict=True):
+            torch.testing.assert_close(
+                torch.as_tensor(a).double(), torch.as_tensor(b).double(), equal_nan=True
+            )
+            assert not isinstance(b, torch.Tensor) or a.dtype == b.dtype
+
+
 class OfSizes(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         large = x.shape[0] > 4

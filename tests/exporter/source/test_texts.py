@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +13,13 @@ import torch
 
 import onnxwright as ow
 from onnxwright.errors import ExportError, OnnxwrightWarning
+
+
+@dataclasses.dataclass
+class Held:
+    """Its text is made by `dataclasses`."""
+
+    value: Any
 
 
 class Heads(torch.nn.Module):
@@ -104,7 +113,8 @@ def in_messages(m, x, n):
     count, largest = n.item(), x.max().item()
     if count == 7:
         raise ValueError(f"{count!r} of {x.shape[0]:>3}, {x.mean():.3f}")
-    message = f"{count:03d} {largest:.2f} {count!s:>4}"
+    message = f"{count:03d} {largest:.2f} {count!s:>4} {x} {str(x)} {[x]!r}"
+    logging.getLogger(__name__).debug(message)
     if x.max() > 1:
         x = x - count
     return x if message else x + 1
@@ -116,10 +126,32 @@ def by_text_of_a_few(m, x, n):
     return y if str(which) == "0" else y * 2
 
 
+def by_text_of_a_tensor(m, x, n):
+    return x * 2 if "nan" in repr(x) else x
+
+
+def by_text_of_a_list(m, x, n):
+    return x * len(f"{[x, 1]}")
+
+
+def by_joined_texts(m, x, n):
+    return x * len(", ".join(str(v) for v in x[0].tolist()))
+
+
+def by_text_of_a_dataclass(m, x, n):
+    return x * len(str(Held(x)))
+
+
+def by_text_of_a_key(m, x, n):
+    return x * len({str(x[0].tolist()), "%s" % m.scale_0})  # noqa: UP031 - old code has it
+
+
 BODIES = (by_name, by_chosen_name, by_known_number, in_messages)
 REFUSED = (
     by_text, by_f_string, by_format, by_percent, by_attribute, by_text_of_a_branch,
     by_membership, by_default, by_attribute_or_not, by_comparison, by_text_of_a_few,
+    by_text_of_a_tensor, by_text_of_a_list, by_joined_texts, by_text_of_a_dataclass,
+    by_text_of_a_key,
 )  # fmt: skip
 
 
@@ -174,7 +206,7 @@ def printed(x: Any) -> Any:
 TEXTS_OF_SIZES: dict[str, tuple[Any, str]] = {
     "a text": (lambda x: x * len(f"{x.shape[0]}"), "OW842"),
     "a key": (lambda x: x * {"6": 1.0}.get(str(x.shape[0]), 2.0), "OW842"),
-    "a representation": (lambda x: x * len(repr(x.shape)), "OW885"),
+    "a representation": (lambda x: x * len(repr(x.shape)), "OW842"),
     "a list": (kept, "OW842"),
     "a size that is known": (lambda x: x * len(str(x.shape[1])), ""),
     "only printed": (printed, ""),

@@ -14,6 +14,7 @@ from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
+from onnxwright.exporter.capture.decisions.equality import equal, has_parts
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
@@ -273,12 +274,15 @@ def contains(value: Any, container: Any) -> Any:
             return any_(value == item for item in container)
         if type(container) in _CONTAINERS and is_number(value):
             return any_(value == item for item in container if isinstance(item, (int, float)))
+    if isinstance(container, (tuple, list)) and has_parts([value, *container]):
+        return any_(value is item or equal("Eq", item, value) for item in container)
     refuse_names(container, value)
     return value in container
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt, "LtE": operator.le,
-    "Gt": operator.gt, "GtE": operator.ge, "Is": is_, "IsNot": lambda a, b: not_(is_(a, b)),
+    "Eq": functools.partial(equal, "Eq"), "NotEq": functools.partial(equal, "NotEq"),
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+    "Is": is_, "IsNot": lambda a, b: not_(is_(a, b)),
     "In": contains, "NotIn": lambda a, b: not_(contains(a, b)),
 }  # fmt: skip

@@ -34,8 +34,11 @@ def decided(test: Any) -> bool | None:
         proxy = t.tensor_tracker.get(test)
         if proxy is None:
             return bool(test)
-        if test in session.numbers and (known := session.truths.answer(test)) is not None:
-            return known
+        if test in session.numbers:
+            known = session.truths.answer(test)
+            truths = set(map(bool, session.numbers.choices(test)))
+            if known is not None or len(truths) == 1:
+                return truths.pop() if known is None else known
         if proxy.constant is not None:
             with modes_disabled(), torch._C.DisableTorchFunction():
                 return bool(proxy.constant)

@@ -211,8 +211,8 @@ class Expressions(Transformer):
         if name == "is_tensor" or (isinstance(f, ast.Attribute) and f.attr == "is_tensor"):
             return "is_tensor", [f]
         if isinstance(f, ast.Attribute):
-            if f.attr == "format" and isinstance(getattr(f.value, "value", None), str):
-                return "format_", [f.value]
+            if f.attr in ("format", "join") and isinstance(getattr(f.value, "value", None), str):
+                return f"{f.attr}_", [f.value]
             if f.attr == "get" and node.args:
                 return "got", [f.value]
             if f.attr in METHODS:

@@ -26,10 +26,11 @@ from onnxwright.exporter.capture.session.session import current, is_noting, note
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.join import common_dtype
 from onnxwright.exporter.capture.values.kinds import common
-from onnxwright.exporter.capture.values.numbers import bits, is_of_run_time_or_size, is_unknown
+from onnxwright.exporter.capture.values.numbers import is_of_run_time_or_size, is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
 from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
+from onnxwright.exporter.capture.values.symbol_operators import bits
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 

@@ -34,6 +34,7 @@ from onnxwright.exporter.capture.values.numbers import (
     number,
 )
 from onnxwright.exporter.capture.values.one_of import settled
+from onnxwright.exporter.capture.values.symbol_operators import floats_of_run_time
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)
 _FINITE = (list, tuple, range, dict, KeysView, ValuesView, ItemsView)
@@ -144,7 +145,7 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
         items = list(iter(values[0])) if one else list(values)
         if not items:
             return function(items, **options)
-        if key is None and len(items) > 1 and is_of_sizes(items):
+        if key is None and len(items) > 1 and is_of_sizes(items) and not floats_of_run_time(items):
             return functools.reduce(functools.partial(_of_sizes, greater), items)
         keys = items if key is None else [key(item) for item in items]
         if not any(map(_is_compared_at_run_time, keys)):

@@ -15,7 +15,7 @@ from onnxwright.exporter.capture.index_parts import at_places
 from onnxwright.exporter.capture.lists.columns import Column, ItemForm, as_place
 from onnxwright.exporter.capture.lists.list_calls import no_set, stacked
 from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.number_forms import SYMBOLS, as_tensor
 from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
 from onnxwright.exporter.capture.session.session import Session, current
@@ -114,8 +114,19 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
     return made.to(options.get("dtype") or dtype)
 
 
+def of_numbers(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.tensor` of a list, of which PyTorch asks no mode where it has symbolic numbers."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        found = _tensor_of(args[0], **kwargs) if args else None
+        return own(*args, **kwargs) if found is None else found
+
+    return make
+
+
 def _item_of(value: Any) -> torch.Tensor:
-    return as_new_tensor(value) if stands_for_number(value) else torch.as_tensor(value)
+    is_open = stands_for_number(value) or isinstance(value, SYMBOLS)
+    return as_new_tensor(as_tensor(value)) if is_open else torch.as_tensor(value)
 
 
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
@@ -132,7 +143,9 @@ def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
 def _has_number_of_run_time(values: Any, session: Session) -> bool:
     if isinstance(values, (list, tuple)):
         return any(_has_number_of_run_time(value, session) for value in values)
-    return isinstance(values, torch.Tensor) and values in session.numbers
+    return isinstance(values, torch.SymBool) or (
+        isinstance(values, torch.Tensor) and values in session.numbers
+    )
 
 
 def _stacked(items: Rows, dim: int = 0) -> torch.Tensor:
@@ -209,7 +222,7 @@ _PARTS: dict[Any, Callable[..., Any]] = {
     torch.split: _iterated_parts,
     torch.chunk: _chunks,
     torch.Tensor.chunk: _chunks,
-    torch.tensor: _tensor_of,
+    **dict.fromkeys((torch.tensor, torch.as_tensor, torch.asarray), _tensor_of),
     torch.Tensor.split: _iterated_parts,
     torch.Tensor.new_tensor: _new_tensor,
 }

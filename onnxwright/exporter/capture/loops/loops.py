@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from torch.fx.experimental.symbolic_shapes import (
     free_unbacked_symbols,
 )
 
-from onnxwright.exporter.capture.control.lists import List, own_list
+from onnxwright.exporter.capture.control.lists import List, is_rows, own_list
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.decisions.deciding import if_
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
@@ -34,7 +35,7 @@ from onnxwright.exporter.capture.loops.iterators import LazyIterator, note_left,
 from onnxwright.exporter.capture.loops.looping import Loop
 from onnxwright.exporter.capture.loops.ranges import counting
 from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.session.errors import LoopChangeError
+from onnxwright.exporter.capture.session.errors import CannotRewriteError, LoopChangeError
 from onnxwright.exporter.capture.session.session import (
     current,
     fixed_places,
@@ -154,12 +155,43 @@ def for_(
         return
     refuse_left(items)
     iterator, items = items, taken(items, whole=broken is None)
+    lists = [] if current() is None else [(one, one.held()) for one in _lists_of(items)]
     if current() is not None and tracer() is not None:
         items = loop.left_to_unroll(items)
+    if items is None:
+        _refuse_changed(lists)
+        return
     if isinstance(items, Iterator) and broken is not None:
         items = _until(items, broken)
-    if items is not None:
-        loop.unrolled(items, iterator)
+    loop.unrolled(items, iterator, lists)
+
+
+def _lists_of(items: Any) -> list[Any]:
+    """The lists that a loop over some items goes over: they are, or an iterator has them."""
+    if isinstance(items, List):
+        return [items]
+    inner = gc.get_referents(items) if type(items) in _ITERATORS else ()
+    return [one for item in inner for one in _lists_of(item)]
+
+
+_ITERATORS: tuple[type, ...] = (
+    type(iter([])),
+    type(iter(())),
+    enumerate,
+    zip,
+    reversed,
+    type(reversed([])),
+    tuple,
+)
+
+
+def _refuse_changed(lists: list[tuple[Any, Any]]) -> None:
+    """Refuse that iterations change by a value how many items there are to go over."""
+    if any(is_rows(one) and not one.is_same(before) for one, before in lists):
+        with refused_here():
+            reason = "a loop over a list that gets longer or shorter in it"
+            advice = "go over a copy, `for x in list(items)`, or count: `while n < len(items)`"
+            raise CannotRewriteError(reason, advice=advice)
 
 
 def _until(items: Iterator[Any], broken: Callable[[], Any]) -> Iterator[Any]:
@@ -198,10 +230,11 @@ class _For:
         broken = self.broken
         return there if broken is None else and_(lambda: not_(broken()), lambda: there)
 
-    def unrolled(self, items: Iterable[Any], iterator: Any) -> None:
+    def unrolled(self, items: Iterable[Any], iterator: Any, lists: list[Any]) -> None:
         """The iterations one after the other; of more, which a tensor may end, a loop."""
         n = -1
         for n, item in enumerate(items):
+            _refuse_changed(lists)
             left = False if self.broken is None else decided(self.broken())
             if left is None:
                 assert self.broken is not None
@@ -219,6 +252,7 @@ class _For:
                 return
             note_iteration(n + 1)
             self.once(item)
+        _refuse_changed(lists)
         note("Loop", n >= 0)
         if self.broken is not None:
             note("If", answer=True)

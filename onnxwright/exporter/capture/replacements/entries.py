@@ -12,7 +12,11 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.lists.torch_functions import lists_of_numbers, numbers_as_keys
+from onnxwright.exporter.capture.lists.torch_functions import (
+    lists_of_numbers,
+    numbers_as_keys,
+    of_numbers,
+)
 from onnxwright.exporter.capture.replacements import (
     array_memory,
     assigned_buffers,
@@ -33,7 +37,7 @@ from onnxwright.exporter.capture.replacements import (
 )
 from onnxwright.exporter.capture.replacements.changes import Changes, Entry, applied
 from onnxwright.exporter.capture.replacements.table import Change, Replacement, Substitute
-from onnxwright.exporter.capture.values.numbers import truths_as_numbers
+from onnxwright.exporter.capture.values.symbol_operators import operators_of_symbols
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"
 _CAST = "`torch.nn.Module._apply` assigns parameters, also where nothing changes"
@@ -56,6 +60,12 @@ _LAYER = "transformers.cache_utils.StaticSlidingWindowLayer"
 _ATEN = torch.ops.aten
 
 CALLS: tuple[Replacement, ...] = (
+    Replacement(
+        target="torch.tensor",
+        make=of_numbers,
+        reason="beside symbolic numbers it takes what stands for a float of Python for a double",
+        upstream="for a list with symbolic numbers its C++ calls `torch._refs.tensor`",
+    ),
     *(
         Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS, upstream=_CAST)
         for name, made in (
@@ -271,9 +281,9 @@ _SUBSTITUTES: tuple[Change, ...] = (
     ),
     Change(
         target="torch.SymBool",
-        make=truths_as_numbers,
-        reason="`(n > 2) * 3` and `(n > 2) + (n > 3)` would have the answers of the example",
-        upstream="`SymBool` has no arithmetic, or asks for its answer",
+        make=operators_of_symbols,
+        reason="`(n > 2) * 3` would have the answer of the example, and `a != a` is true of NaN",
+        upstream="`SymBool` has no arithmetic, or asks for its answer; sympy's floats are real",
     ),
     Change(
         target="transformers.vision_utils",

@@ -130,6 +130,8 @@ class SizeTensors(CallHandler):
 
     def _remember(self, tensor: Any, number: Any) -> None:
         """Know a tensor's number, in the kind of the tensor's type."""
+        if isinstance(number, torch.Tensor):
+            return
         if tensor.dtype.is_floating_point:
             number = ratio_of(number) or torch.sym_float(number)
         elif tensor.dtype in _WHOLE and not is_integer(number):

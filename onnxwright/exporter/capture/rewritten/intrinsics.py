@@ -49,12 +49,13 @@ from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,
+    is_integer,
     is_of_run_time,
     number,
     stands_for_number,
 )
 from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
-from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, str_
+from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, repr_, str_
 
 
 def bool_(value: Any = False) -> Any:
@@ -270,6 +271,7 @@ BUILTINS: dict[str, Builtin] = {
     "min": Builtin(extreme(min, False), "in any order"),
     "next": Builtin(next_, "iterator"),
     "range": Builtin(ranges.range_),
+    "repr": Builtin(repr_, "iterator"),
     "reversed": Builtin(ranges.reversed_, "iterator"),
     "round": Builtin(_round),
     "set": Builtin(made_set, "in any order"),
@@ -287,6 +289,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "count": count_of,
     "extend": extend,
     "index": index_of,
+    "is_integer": is_integer,
     "remove": remove,
     "sort": sort,
 }

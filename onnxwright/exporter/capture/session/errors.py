@@ -91,7 +91,7 @@ class NumberReadError(CannotRewriteError):
 
 
 class TextUsedError(CannotRewriteError):
-    """A text of a number that is known at run time only is compared, looked up or taken apart.
+    """A text of a value that is known at run time only is compared, looked up or taken apart.
 
     Args:
         span: the line.
@@ -99,10 +99,10 @@ class TextUsedError(CannotRewriteError):
 
     def __init__(self, span: Span | None = None) -> None:
         super().__init__(
-            "a text of a number that is known at run time only",
+            "a text of a number or a tensor that is known at run time only",
             span,
             "choose by the number itself: `layers[n]` of a `ModuleList` or a list, "
-            "`{0: a, 1: b}[n]`, `if n == 2:`",
+            "`{0: a, 1: b}[n]`, `if n == 2:`; ask a tensor by functions: `x.isnan().any()`",
         )
 
 

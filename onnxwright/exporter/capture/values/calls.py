@@ -76,7 +76,7 @@ def _chosen_number(values: Any) -> Any:
 class Candidates(CallHandler):
     """Functions of torch take arguments that are one of several values."""
 
-    kinds = (OneOf,)
+    kinds = (OneOf, torch.SymBool)
     is_after = True
 
     def is_for_all(self) -> bool:

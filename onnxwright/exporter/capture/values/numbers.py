@@ -24,7 +24,6 @@ from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.graphs.regions import tracer
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor
-from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.picking import where
@@ -193,8 +192,9 @@ def computed(function: Any, args: Sequence[Any], kwargs: Any) -> Any:
         args, kwargs: its arguments.
     """
     name, swapped = _SPELLED.get(function, ("", False))
-    if function in _MAKERS and args and stands_for_number(args[0]):
-        return as_new_tensor(args[0], **kwargs)
+    if function in _MAKERS and args:
+        if isinstance(args[0], torch.SymBool) or stands_for_number(args[0]):
+            return as_new_tensor(as_tensor(args[0]), **kwargs)
     if not name and function not in _ELEMENTWISE:
         return None
     if not any(isinstance(a, torch.SymBool) or stands_for_number(a) for a in args):
@@ -223,7 +223,7 @@ def operation(name: str, *operands: Any) -> Any:
         tag, answers = picked
         if not any(tag is v for v in operands):
             return where(tag, answers)
-    _refuse_caught(own, operands)
+    refuse_caught(own, operands)
     found = own.torch(*_prepared(own, operands))
     assert session is not None
     if own.gives != "truths" and found.is_floating_point():
@@ -251,7 +251,7 @@ def _types_of_result(own: Operation, operands: Sequence[Any]) -> frozenset[type]
     return frozenset([int, float] if any(float in one for one in types) else [int])
 
 
-def _refuse_caught(own: Operation, operands: Sequence[Any]) -> None:
+def refuse_caught(own: Operation, operands: Sequence[Any]) -> None:
     """Refuse an operator that may raise an error which the model catches."""
     if own.raises and is_unknown(operands[1]):
         may_raise(*own.raises)
@@ -286,12 +286,17 @@ def candidates_of(number: Any) -> tuple[Any, dict[int, Any]]:
 
 def _prepared(own: Operation, operands: Sequence[Any]) -> list[Any]:
     """Operands as torch computes what Python does with them."""
+    if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in operands):
+        reason = "an integer of more than 64 bits beside a number that is known at run time only"
+        advice = "the model computes with INT64: keep numbers below `2**63`"
+        raise CannotRewriteError(reason, line_of(*model_line()), advice)
     kinds = list(map(_kind, operands))
     if own.gives == "truths" or (own.gives == "bits" and max(kinds) == 0):
         made = [as_tensor(v) if isinstance(v, torch.SymBool) else v for v in operands]
     else:
         made = [as_tensor(v, torch.int64) if k == 0 and not isinstance(v, bool) else v
                 for k, v in zip(kinds, operands)]  # fmt: skip
+    made = [as_tensor(v) if isinstance(v, torch.SymFloat) else v for v in made]
     tensors = [v for v in made if isinstance(v, torch.Tensor)]
     if not tensors:
         made[0] = as_tensor(made[0])
@@ -326,52 +331,6 @@ def _beside(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
         wanted = first.dtype
     is_above = any(x.ndim for x in tensors) and kind <= _kind(first)
     return value if is_above or value.dtype == wanted else value.to(wanted)
-
-
-# -- symbolic numbers ------------------------------------------------------------------------------
-
-
-def truths_as_numbers(changes: Changes, model: Any) -> None:
-    """Arithmetic with comparisons of symbolic numbers: PyTorch asks for their answers."""
-    for name, own in OPERATIONS.items():
-        if own.gives not in ("numbers", "floats"):
-            continue
-        for home in (torch.SymBool, torch.SymInt, torch.SymFloat):
-            for swapped in (False, True):
-                method = f"__{'r' if swapped else ''}{name}__"
-                before = getattr(home, method, None)
-                if home is torch.SymBool or before is not None:
-                    changes.attribute(home, method, _of_truths(name, before, swapped))
-
-
-def _of_truths(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
-    """A method of symbolic numbers that takes comparisons as 0 and 1, and any exponent."""
-
-    def method(*given: Any) -> Any:
-        operands = list(reversed(given) if swapped else given)
-        if current() is not None:
-            _refuse_caught(OPERATIONS[name], operands)
-        if current() is None or not (
-            any(isinstance(v, torch.SymBool) for v in given)
-            or (name == "pow" and any(map(is_unknown, given)))
-        ):
-            return NotImplemented if before is None else before(*given)
-        if name == "pow" and not (isinstance(operands[1], int) and operands[1] >= 0):
-            return operation(name, *operands)
-        if not any(isinstance(v, torch.SymBool) for v in given):
-            return before(*given)
-        whole = (torch.sym_ite(v, 1, 0) if isinstance(v, torch.SymBool) else v for v in operands)
-        return OPERATIONS[name].python(*whole)
-
-    return method
-
-
-def bits(name: str, one: Any, other: Any) -> Any:
-    """`one & other`, `one << other` and the like, of symbolic numbers of run time as well."""
-    symbolic = any(isinstance(v, torch.SymInt) and is_unknown(v) for v in (one, other))
-    if not symbolic or current() is None or not all(map(is_number, (one, other))):
-        return getattr(operator, name)(one, other)
-    return operation(name, one, other)
 
 
 # -- functions of `math` ---------------------------------------------------------------------------
@@ -426,6 +385,12 @@ def math_(function: Any, *args: Any) -> Any:
         advice = "compute it with operators of PyTorch, or of a number that Python knows"
         raise CannotRewriteError(reason, line_of(*model_line()), advice)
     return function(*args)
+
+
+def is_integer(value: Any) -> Any:
+    """`value.is_integer()`: not of NaN and infinity, of which the difference is NaN."""
+    exact = _as_double(value)
+    return number(exact - torch.floor(exact) == 0)
 
 
 def _is_open(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Texts that are formatted from a number of run time: PyTorch gives the name of a symbol (`u0`).
+"""Texts that are formatted from a value of run time: PyTorch gives the name of a symbol (`u0`).
 
 As a key of a dict, or compared with another text, that is a wrong answer: a use of such a text is
 refused with its line, and warned of (OW885) in a capture that does not rewrite.  Errors, and calls
@@ -7,6 +7,7 @@ whose result nobody reads, such as `print` and `warnings.warn`, only show it.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.model_lines import (
     calling_line,
@@ -28,12 +30,13 @@ from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.session.errors import NumberReadError, TextUsedError
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
-from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.one_of import OneOf, each
 from onnxwright.exporter.places import line_of
+from onnxwright.exporter.torch_internals import is_fake
 
 
 class TextOfNumber(str):
-    """A text with a number of run time, which may be shown only."""
+    """A text with a number or a tensor of run time, which may be shown only."""
 
     __slots__ = ()
 
@@ -92,7 +95,7 @@ def _formatted(value: Any, conversion: str, spec: str) -> Any:
     kinds: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
     value = _constant(value)
     if _is_of_run_time(value):
-        return TextOfNumber(value)
+        return TextOfNumber("a tensor" if isinstance(value, torch.Tensor) else value)
     return format(kinds[conversion](value) if conversion else value, spec)
 
 
@@ -124,23 +127,37 @@ def percent(template: Any, values: Any) -> Any:
 
 def str_(*args: Any) -> Any:
     """`str(x)`."""
-    session = current()
-    if len(args) != 1 or (
-        isinstance(args[0], torch.Tensor) and (session is None or args[0] not in session.numbers)
-    ):
-        return str(*args)
-    return text((args[0], "s", ""))
+    return text((args[0], "s", "")) if len(args) == 1 else str(*args)
+
+
+def repr_(value: Any) -> Any:
+    """`repr(x)`."""
+    return text((value, "r", ""))
+
+
+def join_(separator: str, texts: Any) -> Any:
+    """`separator.join(texts)`."""
+    parts = texts if isinstance(texts, (str, OneOf)) else list(texts)
+    return TextOfNumber(separator) if _is_of_run_time(parts) else separator.join(parts)
 
 
 def _is_of_run_time(value: Any) -> bool:
-    """Whether a value is one number that is known at run time only, or a text of one."""
+    """Whether the text of a value has a number that is known at run time only."""
     if isinstance(value, TextOfNumber):
         return True
-    if current() is None or not isinstance(value, (torch.Tensor, *SYMBOLS)):
+    if current() is None:
         return False
-    if isinstance(value, torch.SymInt) and value.node.expr.free_symbols:
-        return True
-    return not (isinstance(value, torch.Tensor) and value.ndim) and is_unknown(value)
+    if isinstance(value, torch.Tensor):
+        proxy = tracer().tensor_tracker.get(value) if is_fake(value) and tracer() else None
+        return is_unknown(value) if proxy is None else proxy.constant is None
+    if isinstance(value, SYMBOLS):
+        is_size = isinstance(value, torch.SymInt) and bool(value.node.expr.free_symbols)
+        return is_size or is_unknown(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return any(_is_of_run_time(getattr(value, f.name, None)) for f in dataclasses.fields(value))
+    parts = value.values() if isinstance(value, dict) else value
+    is_container = isinstance(value, (dict, list, tuple, set)) and not is_rows(value)
+    return is_container and any(map(_is_of_run_time, parts))
 
 
 _FORMATTING = (torch.Tensor.__repr__, torch.Tensor.__format__)
