@@ -108,7 +108,7 @@ PRIVATE: dict[str, str] = {
 }
 """Full name -> what it is for."""
 
-DOCUMENTED = frozenset(("torch._check",))
+DOCUMENTED = frozenset(("torch._assert", "torch._check"))
 """Names with an underscore that PyTorch documents for its users."""
 
 __all__ = [

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch.overrides import TorchFunctionMode
 
 from onnxwright.exporter.capture.call_handlers import CallHandler
@@ -65,8 +66,10 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch as the first handler that it concerns says."""
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == "__get__" and func not in self._by_function:
-            return func(*args, **kwargs)  # an attribute of a tensor is read: no operator runs
+        is_read = getattr(func, "__name__", "") == "__get__" and func not in self._by_function
+        # No operator runs; PyTorch names the line of an assertion by the frames that call it.
+        if is_read or func is torch._assert:
+            return func(*args, **kwargs)
         first, place = self._first, self._place(func, args, kwargs)
         if place is None:
             result = func(*args, **kwargs)
