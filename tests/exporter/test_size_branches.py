@@ -13,6 +13,7 @@ import torch
 import onnxwright as ow
 from tests.exporter.test_sizes import CASES
 from tests.harness.modules import module_with, same_results
+from tests.harness.tables import each
 
 
 @contextmanager
@@ -248,11 +249,34 @@ def of_a_product(x: Any, y: Any) -> Any:
     return (x + y).sum(0) if x.shape[0] == 1 else x.sum(0) + y.sum(0)
 
 
-def test_two_sizes() -> None:
+def of_shapes(x: Any, y: Any) -> Any:
+    if x.shape != y.shape:
+        y = y.sum(0, keepdim=True).expand(x.shape)
+    z = x + y if list(x.shape) == [4, 3] or x.shape == (0, 3) else x - y
+    n, is_two = x.shape[0], bool(x.shape[0] == 2)
+    z = z + is_two + int(y.shape == torch.Size([1, 3])) + (n ^ 5)
+    return z * (5 if x.shape in (y.shape[:1], (5, 3)) else 3) * (x.shape == [4, 3] or 2)
+
+
+def of_empty(x: Any, y: Any) -> Any:
+    if len(x) == 0 and len(y) == 0:
+        return x.sum(0) + 9
+    z = x.sum(0) / (len(x) or 1) + (len(y) and 3)
+    z = z * 2 if len(x) > 2 or len(y) == 0 else z - 1
+    z = z * 3 if 0 in (len(x), len(y)) else z - 2
+    z = z * 5 if any([len(x) == 0, len(y) == 3]) else z - 3
+    return z * 7 if all(len(part) > 0 for part in (x, y)) and x.max() > 0 else z - 5
+
+
+@each("function", (of_a_product, of_shapes, of_empty))
+def test_two_sizes(function: Callable[..., Any]) -> None:
     args = (torch.randn(4, 3), torch.randn(5, 3))
-    with without_warnings():
-        program = ow.export(of_a_product, args, dynamic_shapes=({0: "n"}, {0: "m"}))
-    check(program, of_a_product, (1, 1), (1, 4), (4, 1), (2, 3), (4, 5), (1, 12))
+    for some in (args, (args[0], args[0] + 1)):
+        with without_warnings():
+            program = ow.export(function, some, dynamic_shapes=({0: "n"}, {0: "m"}))
+        check(program, function, (1, 1), (1, 4), (4, 1), (2, 3), (4, 5), (1, 12), (4, 4), (5, 5))
+        if function is not of_a_product:
+            check(program, function, (0, 0), (0, 1), (1, 0), (0, 3), (3, 0))
 
 
 # -- sizes of 0 ------------------------------------------------------------------------------------

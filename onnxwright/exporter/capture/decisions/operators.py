@@ -9,18 +9,24 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
-from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.decisions.truth import (
+    as_truth,
+    decided,
+    is_number,
+    is_truth,
+    kept_open,
+)
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
-from onnxwright.exporter.capture.lists.list_calls import contained
+from onnxwright.exporter.capture.lists.list_calls import contained, numbers_of
 from onnxwright.exporter.capture.lists.list_writes import refuse_effects
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
@@ -67,7 +73,7 @@ def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: 
                 refuse_effects("any" if settles else "all")
         if value is _END:
             return not settles if result is None else result
-        value = as_test(value)
+        value = kept_open(as_test(value))
         is_of_sizes = isinstance(value, torch.SymBool) and is_open(value)
         answer = None if is_of_sizes else decided(value)
         if answer is settles:
@@ -150,6 +156,11 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
             return value
         if isinstance(value, torch.SymBool) and is_open(value):
             return _logic_of_sizes(value, parts[n + 1 :], stop)
+        test = as_test(value)
+        if has_sides(test):
+            rest = functools.partial(_rest, parts[n + 1 :], stop)
+            own = functools.partial(_identity, stop if test is value else value)
+            return choose(test, own, rest) if stop else choose(test, rest, own)
         answer = decided(value)
         if answer is None:
             return _logic_of_tensors(value, parts[n + 1 :], stop)
@@ -158,12 +169,21 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
     return value
 
 
+def _rest(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The parts after one that is known at run time only."""
+    return kept_open(_logic(parts, stop))
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
 def _logic_of_sizes(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
     """The same where the first part is a condition on sizes."""
     session = current()
     assert session is not None
     with session.sizes.supposing(sympy.Not(value.node.expr) if stop else value.node.expr):
-        found = _logic(rest, stop)
+        found = _rest(rest, stop)
     if isinstance(found, (bool, torch.SymBool)):
         return operator.or_(value, found) if stop else operator.and_(value, found)
     if stop:
@@ -177,7 +197,7 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
 
     def others() -> Any:
         with supposing(value, not stop):
-            return _logic(rest, stop)
+            return _rest(rest, stop)
 
     if is_truth(value):
         # Truth values of both: nothing but the answer is used.
@@ -221,9 +241,10 @@ _OF_ELEMENTS = ("max", "min")
 
 
 def _may_be_empty(node: Any) -> bool:
-    """Whether an operator reads a tensor whose sizes are known at run time only."""
+    """Whether an operator reads a tensor with a size that may be 0."""
     values = [n.meta.get("val") for n in node.all_input_nodes]
-    return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
+    shapes = [v.shape for v in values if isinstance(v, torch.Tensor)]
+    return any(isinstance(size, torch.SymInt) for shape in shapes for size in shape)
 
 
 def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
@@ -239,6 +260,33 @@ def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) 
     return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
 
 
+def equal(name: str, one: Any, other: Any) -> Any:
+    """`one == other` and `one != other`, of lists and shapes with numbers of run time as well."""
+    own = operator.eq if name == "Eq" else operator.ne
+    kinds = kind_of(one), kind_of(other)
+    if not any(all(issubclass(k, kind) for k in kinds) for kind in (list, tuple)):
+        return own(one, other)
+    if isinstance(one, Rows) or isinstance(other, Rows):
+        return own(one, other)
+    has_symbols = _is_of_symbols(one) or _is_of_symbols(other)
+    if len(one) != len(other):
+        return own is operator.ne if has_symbols else own(one, other)
+    left, right = numbers_of(one, *other), numbers_of(other, *one)
+    if left is not None and right is not None:
+        return (left == right).all() if name == "Eq" else (left != right).any()
+    if has_symbols and all(map(is_number, (*one, *other))):
+        found = and_(*(functools.partial(operator.eq, *pair) for pair in zip(one, other)))
+        return found if name == "Eq" else not_(found)
+    return own(one, other)
+
+
+def _is_of_symbols(value: Any) -> bool:
+    """Whether a value is a symbolic number, or a list or shape with one."""
+    return isinstance(value, SYMBOLS) or (
+        isinstance(value, (list, tuple)) and any(isinstance(n, SYMBOLS) for n in value)
+    )
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, OneOf) or isinstance(container, OneOf):
@@ -250,10 +298,11 @@ def contains(value: Any, container: Any) -> Any:
     found = contained(value, container)
     if found is not None:
         return found
+    symbols = _is_of_symbols(value) or (is_number(value) and _is_of_symbols(container))
+    if symbols and isinstance(container, (tuple, list)) and container:
+        # Of sizes, each comparison knows that those before it do not hold.
+        return or_(*(functools.partial(equal, "Eq", value, item) for item in container))
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
-        if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
-            # Of sizes, each comparison knows that those before it do not hold.
-            return or_(*(functools.partial(operator.eq, value, item) for item in container))
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)
         if type(container) in (dict, set, frozenset) and is_number(value):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.control.lists import List, kind_of
+from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
 from onnxwright.exporter.capture.lists.columns import as_row
 from onnxwright.exporter.capture.lists.rows import Rows, like_of
@@ -131,16 +130,3 @@ def count_of(values: Any, wanted: Any) -> Any:
     if numbers is None:
         return values.count(wanted)
     return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
-
-
-def equal(name: str, one: Any, other: Any) -> Any:
-    """`one == other` and `one != other`, of lists with numbers of run time as well."""
-    own = operator.eq if name == "Eq" else operator.ne
-    if not isinstance(one, (list, tuple)) or kind_of(one) is not kind_of(other):
-        return own(one, other)
-    if isinstance(one, Rows) or len(one) != len(other):
-        return own(one, other)
-    left, right = numbers_of(one, *other), numbers_of(other, *one)
-    if left is None or right is None:
-        return own(one, other)
-    return (left == right).all() if name == "Eq" else (left != right).any()

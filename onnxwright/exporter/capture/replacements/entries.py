@@ -342,6 +342,22 @@ _INTEGERS: tuple[Substitute, ...] = (
         )
         for name in ("as_tensor", "asarray")
     ),
+    *(
+        Substitute(
+            target=f"{home}.{kind}_pool{axes}d",
+            function=integer_arguments.pooling(table.found_at(f"{home}.{kind}_pool{axes}d"), axes),
+            reason=_INTEGER,
+            upstream=f"schema: `{kind}_pool{axes}d(Tensor self, int[{axes}] kernel_size, ...)`",
+        )
+        for kind, home, axes in (
+            *(("avg", "torch.nn.functional", axes) for axes in (1, 2, 3)),
+            *(
+                ("max", home, axes)
+                for home in ("torch", "torch.nn.functional")
+                for axes in (1, 2, 3)
+            ),
+        )
+    ),
 )
 _ALIASES: tuple[Substitute, ...] = tuple(
     Substitute(

@@ -11,6 +11,7 @@ from onnxwright.exporter.capture.decisions.operators import (
     and_,
     chain,
     contains,
+    equal,
     invert,
     is_,
     not_,
@@ -20,7 +21,7 @@ from onnxwright.exporter.capture.decisions.size_tests import as_test as truth
 from onnxwright.exporter.capture.decisions.state import State
 from onnxwright.exporter.capture.lists import items
 from onnxwright.exporter.capture.lists.items import augment, augment_item, set_item, set_items
-from onnxwright.exporter.capture.lists.list_calls import equal, repeated
+from onnxwright.exporter.capture.lists.list_calls import repeated
 from onnxwright.exporter.capture.loops.loops import extend, for_, generated, listed, while_
 from onnxwright.exporter.capture.rewritten.intrinsics import (
     bound,
