@@ -409,6 +409,12 @@ def half_or_sum(test: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return run
 
 
+def pooled(name: str, axes: int) -> Callable[[Any], Any]:
+    """A program that pools all rows."""
+    ones, function = [1] * (axes - 1), table.found_at(name)
+    return lambda x: function(x.T.reshape(3, -1, *ones), (x.shape[0], *ones))
+
+
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.ops.aten.cdist.default": (
         lambda x: torch.cdist(x[x[:, 0] > -9], x[x[:, 0] < 9]), ROWS,
@@ -451,6 +457,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.nn.functional.gaussian_nll_loss": (
         lambda x: functional.gaussian_nll_loss(x, x + 1, x.abs()), ROWS,
     ),
+    **{
+        f"{home}.{kind}_pool{axes}d": (pooled(f"{home}.{kind}_pool{axes}d", axes), ROWS)
+        for home, kind in (("torch", "max"), *(("torch.nn.functional", k) for k in ("avg", "max")))
+        for axes in (1, 2, 3)
+    },
     "torch.Tensor.__getitem__": (lambda x: x[(x.sum() > 0).long()], ROWS),
     "torch.Tensor.__setitem__": (first_kept, ROWS),
 }  # fmt: skip
