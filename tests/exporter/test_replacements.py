@@ -446,6 +446,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.nn.functional.one_hot": (
         lambda x: functional.one_hot(torch.arange(3), x.shape[0]), ROWS,
     ),
+    "torch.tril_indices": (lambda x: torch.tril_indices(x.shape[0], 3) * x[0, 0], ROWS),
+    "torch.triu_indices": (lambda x: x[torch.triu_indices(3, x.shape[0], 1)[1]], ROWS),
     "torch.as_tensor": (lambda x: x * torch.as_tensor([x.shape[0], 2, 3]), ROWS),
     "torch.asarray": (lambda x: x * torch.asarray([x.shape[0], 2, 3]), ROWS),
     "torch.equal": (half_or_sum(torch.equal), ROWS),

@@ -229,8 +229,22 @@ def least_and_largest(x: Any) -> Any:
     return x * abs(n - 8) if max(n, 5) > 5 else x * abs(3 - n)
 
 
+def picked(x: Any) -> Any:
+    """An item at a place, or with a key, that is a size."""
+    n, table = x.shape[0], {1: 10.0, 4: 40.0, 7: 5.0}
+    scale = [1.0, 2.0, 4.0, 8.0][min(n, 3)] + table.get(n, 0.5) + (table[n] if n in table else 3)
+    return (x, x + 1)[n % 2] * scale + [5, 6][-1 - n % 2]
+
+
+def cut(x: Any) -> Any:
+    """A bound of a slice that is a number or None."""
+    k, few = x.shape[0] // 4, int((x > 0).sum()) // 4
+    y = x[k : -k or None].sum(0) + x[: None if k == 0 else -k].sum()
+    return y * 2 + x[few : -few or None].sum(0) + x[:, : -min(few, 1) or None].sum()
+
+
 SEVERAL = [in_a_called_function, in_a_loop, three_deep, of_other_shapes, chained_and_in, matched,
-           least_and_largest]  # fmt: skip
+           least_and_largest, picked, cut]  # fmt: skip
 
 
 @pytest.mark.share(3)
@@ -265,7 +279,8 @@ def of_empty(x: Any, y: Any) -> Any:
     z = z * 2 if len(x) > 2 or len(y) == 0 else z - 1
     z = z * 3 if 0 in (len(x), len(y)) else z - 2
     z = z * 5 if any([len(x) == 0, len(y) == 3]) else z - 3
-    return z * 7 if all(len(part) > 0 for part in (x, y)) and x.max() > 0 else z - 5
+    z = z * 7 if all(len(part) > 0 for part in (x, y)) else z - 5
+    return z + 1 if len(x) > 0 and len(y) > 0 and x.max() > y.max() else z - 7
 
 
 @each("function", (of_a_product, of_shapes, of_empty))

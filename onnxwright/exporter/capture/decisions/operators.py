@@ -9,6 +9,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.store import original
@@ -241,10 +242,9 @@ _OF_ELEMENTS = ("max", "min")
 
 
 def _may_be_empty(node: Any) -> bool:
-    """Whether an operator reads a tensor with a size that may be 0."""
+    """Whether an operator reads a tensor whose sizes are known at run time only."""
     values = [n.meta.get("val") for n in node.all_input_nodes]
-    shapes = [v.shape for v in values if isinstance(v, torch.Tensor)]
-    return any(isinstance(size, torch.SymInt) for shape in shapes for size in shape)
+    return any(isinstance(v, torch.Tensor) and free_unbacked_symbols(v) for v in values)
 
 
 def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:

@@ -111,6 +111,19 @@ def of_list(own: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
+def places(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`tril_indices` or `triu_indices` of dynamic numbers of rows and columns."""
+    triangle = torch.tril if own is torch.tril_indices else torch.triu
+
+    def make(row: Any, col: Any, offset: Any = 0, **kwargs: Any) -> Any:
+        if not is_dynamic(row, col, offset):
+            return own(row, col, offset, **kwargs)
+        inside = triangle(torch.ones(row, col, device=kwargs.get("device")), offset)
+        return inside.nonzero().t().to(kwargs.get("dtype") or torch.int64)
+
+    return make
+
+
 def pooling(own: Callable[..., Any], axes: int) -> Callable[..., Any]:
     """A function for pooling; a window as long as a dynamic axis is a mean or a maximum of it."""
     reduced = torch.Tensor.mean if own.__name__.startswith("avg") else torch.Tensor.amax
