@@ -36,6 +36,11 @@ class Dimensions:
             self._known[expression] = _dimension(expression, self.names)
         return self._known[expression]
 
+    def renamed(self, symbols: Iterable[str]) -> Dimensions:
+        """The same, with other names for some symbols of torch."""
+        others = {s: f"{self.names.get(s, s)}_next" for s in symbols}
+        return Dimensions({**self.names, **others}) if others else self
+
     def shape(self, sizes: Iterable[Any]) -> tuple[Dim, ...]:
         """The dimensions of a tensor's sizes."""
         return tuple(self.of(s) for s in sizes)

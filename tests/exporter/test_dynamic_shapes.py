@@ -93,6 +93,18 @@ def classes_by_size(x):
     return one_hot(places, n), one_hot(places, num_classes=n + 1)[:, :-1], one_hot(places, 30)
 
 
+@PROGRAMS(lambda: (randn(1, 2, 5, 6),), dynamic={"x": {2: "h", 3: "w"}})
+def windows_by_size(x):
+    """As long as an axis: text convolutions, pooling over all places."""
+    f, y, (h, w) = nn.functional, x[0], x.shape[2:]
+    return (
+        *(f.avg_pool2d(x, x.size()[2:]), f.avg_pool2d(x, (h, 2), 2, (0, 1))),
+        *(f.max_pool2d(x, (2, w), stride=1), f.max_pool2d(x, kernel_size=(h, w), stride=(1, 1))),
+        *(f.max_pool1d(y[0], w), torch.max_pool1d(y[1], w), f.avg_pool1d(y[0], w)),
+        *(f.avg_pool3d(x, (1, h, w)), f.max_pool3d(x, (2, h, w), padding=(1, 0, 0))),
+    )
+
+
 @PROGRAMS(lambda: (randn(1, 3), randn(1, 3)), dynamic={"x": {0: "n"}, "y": {0: "n"}})
 def example_of_size_one(x, y):
     """The example batch is 1, and is not fixed."""

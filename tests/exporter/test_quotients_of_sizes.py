@@ -17,6 +17,7 @@ import onnxwright as ow
 from onnxwright.exporter.capture.assumptions.examples import first_size, fitting
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from tests.exporter.source.programs import as_module
+from tests.harness.modules import same_results
 from tests.harness.tables import each
 
 n = sympy.Symbol("n", integer=True, positive=True)
@@ -183,6 +184,28 @@ def test_both_sides_of_a_quotient(function: Callable[..., Any]) -> None:
     for rows in (4, 8, 19, 23, 24, 35, 36, 39, 40, 48, 90):
         x = torch.randn(rows, 3)
         torch.testing.assert_close(program(x), function(x))
+
+
+def of_one_window(x: Any) -> Any:
+    n = x.shape[0]
+    y = functional.pad(x, (0, 0, 0, -n % W)).view(-1, W, 3)
+    y = (y @ y.transpose(1, 2)).softmax(-1) @ y + torch.arange(y.shape[0])[:, None, None]
+    return y.reshape(-1, 3)[:n], x[1::3] * 2, x[: n // W].relu(), x[3:].shape[0]
+
+
+@each("size", (W, 1, 3))
+def test_one_window_in_the_example(size: int) -> None:
+    """An axis of one element is spread: such a model is captured with larger example inputs."""
+    program = ow.export(
+        of_one_window, (torch.randn(size, 3),), dynamic_shapes=({0: "n"},), strict=True
+    )
+    same_results(program, of_one_window, (torch.randn(n, 3) for n in (3, 4, 5, 8, 11, 1, 2)))
+
+
+def test_one_window_that_a_range_allows() -> None:
+    dims = ({0: torch.export.Dim("n", max=W)},)
+    with pytest.warns(ow.OnnxwrightWarning, match="OW833.*`n // 4 == 1`"):
+        ow.export(lambda x: x[: x.shape[0] // W] + 1, (torch.randn(W, 3),), dynamic_shapes=dims)
 
 
 class Frames(torch.nn.Module):  # type: ignore[misc]

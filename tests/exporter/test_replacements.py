@@ -409,6 +409,12 @@ def half_or_sum(test: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return run
 
 
+def pooled(name: str, axes: int) -> Callable[[Any], Any]:
+    """A program that pools all rows."""
+    ones, function = [1] * (axes - 1), table.found_at(name)
+    return lambda x: function(x.T.reshape(3, -1, *ones), (x.shape[0], *ones))
+
+
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.ops.aten.cdist.default": (
         lambda x: torch.cdist(x[x[:, 0] > -9], x[x[:, 0] < 9]), ROWS,
@@ -440,6 +446,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch.nn.functional.one_hot": (
         lambda x: functional.one_hot(torch.arange(3), x.shape[0]), ROWS,
     ),
+    "torch.tril_indices": (lambda x: torch.tril_indices(x.shape[0], 3) * x[0, 0], ROWS),
+    "torch.triu_indices": (lambda x: x[torch.triu_indices(3, x.shape[0], 1)[1]], ROWS),
     "torch.as_tensor": (lambda x: x * torch.as_tensor([x.shape[0], 2, 3]), ROWS),
     "torch.asarray": (lambda x: x * torch.asarray([x.shape[0], 2, 3]), ROWS),
     "torch.equal": (half_or_sum(torch.equal), ROWS),
@@ -453,6 +461,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "torch.Tensor.reshape": (lambda x: x.T.reshape((x[0] > -9).sum().item(), -1), ROWS),
     "torch.reshape": (lambda x: torch.reshape(x.T, ((x[0] > -9).sum().item(), -1)), ROWS),
+    **{
+        f"{home}.{kind}_pool{axes}d": (pooled(f"{home}.{kind}_pool{axes}d", axes), ROWS)
+        for home, kind in (("torch", "max"), *(("torch.nn.functional", k) for k in ("avg", "max")))
+        for axes in (1, 2, 3)
+    },
     "torch.Tensor.__getitem__": (lambda x: x[(x.sum() > 0).long()], ROWS),
     "torch.Tensor.__setitem__": (first_kept, ROWS),
 }  # fmt: skip

@@ -13,6 +13,7 @@ import torch
 import onnxwright as ow
 from tests.exporter.test_sizes import CASES
 from tests.harness.modules import module_with, same_results
+from tests.harness.tables import each
 
 
 @contextmanager
@@ -228,8 +229,22 @@ def least_and_largest(x: Any) -> Any:
     return x * abs(n - 8) if max(n, 5) > 5 else x * abs(3 - n)
 
 
+def picked(x: Any) -> Any:
+    """An item at a place, or with a key, that is a size."""
+    n, table = x.shape[0], {1: 10.0, 4: 40.0, 7: 5.0}
+    scale = [1.0, 2.0, 4.0, 8.0][min(n, 3)] + table.get(n, 0.5) + (table[n] if n in table else 3)
+    return (x, x + 1)[n % 2] * scale + [5, 6][-1 - n % 2]
+
+
+def cut(x: Any) -> Any:
+    """A bound of a slice that is a number or None."""
+    k, few = x.shape[0] // 4, int((x > 0).sum()) // 4
+    y = x[k : -k or None].sum(0) + x[: None if k == 0 else -k].sum()
+    return y * 2 + x[few : -few or None].sum(0) + x[:, : -min(few, 1) or None].sum()
+
+
 SEVERAL = [in_a_called_function, in_a_loop, three_deep, of_other_shapes, chained_and_in, matched,
-           least_and_largest]  # fmt: skip
+           least_and_largest, picked, cut]  # fmt: skip
 
 
 @pytest.mark.share(3)
@@ -248,11 +263,35 @@ def of_a_product(x: Any, y: Any) -> Any:
     return (x + y).sum(0) if x.shape[0] == 1 else x.sum(0) + y.sum(0)
 
 
-def test_two_sizes() -> None:
+def of_shapes(x: Any, y: Any) -> Any:
+    if x.shape != y.shape:
+        y = y.sum(0, keepdim=True).expand(x.shape)
+    z = x + y if list(x.shape) == [4, 3] or x.shape == (0, 3) else x - y
+    n, is_two = x.shape[0], bool(x.shape[0] == 2)
+    z = z + is_two + int(y.shape == torch.Size([1, 3])) + (n ^ 5)
+    return z * (5 if x.shape in (y.shape[:1], (5, 3)) else 3) * (x.shape == [4, 3] or 2)
+
+
+def of_empty(x: Any, y: Any) -> Any:
+    if len(x) == 0 and len(y) == 0:
+        return x.sum(0) + 9
+    z = x.sum(0) / (len(x) or 1) + (len(y) and 3)
+    z = z * 2 if len(x) > 2 or len(y) == 0 else z - 1
+    z = z * 3 if 0 in (len(x), len(y)) else z - 2
+    z = z * 5 if any([len(x) == 0, len(y) == 3]) else z - 3
+    z = z * 7 if all(len(part) > 0 for part in (x, y)) else z - 5
+    return z + 1 if len(x) > 0 and len(y) > 0 and x.max() > y.max() else z - 7
+
+
+@each("function", (of_a_product, of_shapes, of_empty))
+def test_two_sizes(function: Callable[..., Any]) -> None:
     args = (torch.randn(4, 3), torch.randn(5, 3))
-    with without_warnings():
-        program = ow.export(of_a_product, args, dynamic_shapes=({0: "n"}, {0: "m"}))
-    check(program, of_a_product, (1, 1), (1, 4), (4, 1), (2, 3), (4, 5), (1, 12))
+    for some in (args, (args[0], args[0] + 1)):
+        with without_warnings():
+            program = ow.export(function, some, dynamic_shapes=({0: "n"}, {0: "m"}))
+        check(program, function, (1, 1), (1, 4), (4, 1), (2, 3), (4, 5), (1, 12), (4, 4), (5, 5))
+        if function is not of_a_product:
+            check(program, function, (0, 0), (0, 1), (1, 0), (0, 3), (3, 0))
 
 
 # -- sizes of 0 ------------------------------------------------------------------------------------

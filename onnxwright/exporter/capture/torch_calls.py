@@ -113,9 +113,11 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _leaves(values: Any) -> Iterator[Any]:
-    """What is in tuples, lists and dicts, and these."""
+    """What is in tuples, lists, dicts and slices, and these."""
     for value in values:
         yield value
+        if isinstance(value, slice):
+            yield from (value.start, value.stop, value.step)
         if isinstance(value, (tuple, list)) and not is_rows(value):
             yield from _leaves(value)
         elif isinstance(value, dict):

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx import Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.fx.node import map_arg
 
 from onnxwright.atenlib.complexes import Complex, pack, unpack
@@ -182,7 +182,7 @@ def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, An
         for n, value in zip(kept, unpacked(t, values, [pairs[n] for n in kept])):
             given[n] = value
         made = t.run(body, [*given, *additional])
-        again = t.run(condition, [*made, *additional])[0]
+        again = _next_test(t, node, condition, [*made, *additional])
         packed_values = packed(t, made)
         return (again, *(packed_values[n] for n in (*kept, *scanned)))
 
@@ -191,6 +191,23 @@ def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, An
     given = dict(zip((*kept, *scanned), results))
     values = unpacked(t, [given[n] for n in range(len(carried))], pairs)
     return [_Rows(v) if n in scanned else v for n, v in enumerate(values)]
+
+
+def _next_test(t: Translator, node: Node, condition: GraphModule, values: list[Any]) -> Any:
+    """Whether a loop goes on, after an iteration: the sizes in its condition are others by now."""
+    outer = {s for n in node.all_input_nodes for s in _sizes_of_run_time(n)}
+    own = {s for n in condition.graph.nodes for s in _sizes_of_run_time(n)} - outer
+    before, t.dimensions = t.dimensions, t.dimensions.renamed(sorted(own))
+    try:
+        return t.run(condition, values)[0]
+    finally:
+        t.dimensions = before
+
+
+def _sizes_of_run_time(node: Node) -> set[str]:
+    """The symbols of sizes that are known at run time only, in what torch knows of a node."""
+    values = several(node.meta.get("val"))
+    return {str(s) for v in values if v is not None for s in free_unbacked_symbols(v)}
 
 
 @dataclass(frozen=True)
@@ -234,7 +251,7 @@ def _while_loop_stack_output(
     A loop without iterations returns its initial values.
     """
     op, carried = t.op, packed(t, args[2])
-    first, results = _stacked(t, args)
+    first, results = _stacked(t, node, args)
     rows = results[len(carried) :]
     if isinstance(first, bool):
         chosen = rows if first else [op.Unsqueeze(c, [0]) for c in carried]
@@ -250,14 +267,14 @@ def _while_loop_stack_output(
     return unpacked(t, chosen, _pairs(args[2]))
 
 
-def _stacked(t: Translator, args: list[Any]) -> tuple[Any, list[Any]]:
+def _stacked(t: Translator, node: Node, args: list[Any]) -> tuple[Any, list[Any]]:
     """Whether a loop has iterations, and the results of its Loop, with those of all iterations."""
     condition, body, carried, additional = args
     first = t.run(condition, [*carried, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
         made = t.run(body, [*unpacked(t, values, _pairs(carried)), *additional])
-        again = t.run(condition, [*made, *additional])[0]
+        again = _next_test(t, node, condition, [*made, *additional])
         values_made = packed(t, made)
         return (again, *values_made, *values_made)
 

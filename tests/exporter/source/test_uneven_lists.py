@@ -131,9 +131,20 @@ def inserted(x: Any) -> Any:
     return torch.cat(found)
 
 
+def pyramid(x: Any) -> Any:
+    """The condition asks for the size of the last item: another one in each iteration."""
+    levels = [x]
+    while levels[-1].shape[0] > 1:
+        last = levels[-1]
+        if last.shape[0] % 2:
+            last = torch.cat([last, last[-1:]])
+        levels.append(last[0::2] + last[1::2])
+    return levels[-1], len(levels)
+
+
 PROGRAMS = [
     chunks, uses, by_values, by_decisions, other_axis, split, nested, after_a_known_size,
-    beside_known_sizes, two_known_sizes, inserted,
+    beside_known_sizes, two_known_sizes, inserted, pyramid,
 ]  # fmt: skip
 
 

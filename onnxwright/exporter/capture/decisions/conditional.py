@@ -22,7 +22,7 @@ from onnxwright.exporter.capture.decisions.equal_sides import are_equal
 from onnxwright.exporter.capture.decisions.sides import end_side, side_of
 from onnxwright.exporter.capture.decisions.size_sides import SizeSides
 from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
-from onnxwright.exporter.capture.decisions.truth import as_truth
+from onnxwright.exporter.capture.decisions.truth import as_truth, kept_open
 from onnxwright.exporter.capture.graphs.aliases import Join, kept_equal, new_writes, settle
 from onnxwright.exporter.capture.graphs.emitting import emit, known_symbols, merged_sizes
 from onnxwright.exporter.capture.graphs.regions import (
@@ -135,7 +135,7 @@ def _conditional(
             branch()
             settle(new_writes())
             chosen_there += take_chosen(count)
-            after = rows_kept(before, state.read())
+            after = rows_kept(before, [kept_open(value) for value in state.read()])
             state.setter(before)
             late = end_side(written, state, then, orelse)
             if late:

@@ -10,16 +10,23 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
-from onnxwright.exporter.capture.decisions.equality import equal, has_parts
+from onnxwright.exporter.capture.decisions.equality import equal as equal_values
+from onnxwright.exporter.capture.decisions.equality import has_parts
 from onnxwright.exporter.capture.decisions.one_sided import refuse_names
 from onnxwright.exporter.capture.decisions.sides import side_of
 from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.decisions.size_tests import supposing as test_supposed
-from onnxwright.exporter.capture.decisions.truth import as_truth, decided, is_number, is_truth
+from onnxwright.exporter.capture.decisions.truth import (
+    as_truth,
+    decided,
+    is_number,
+    is_truth,
+    kept_open,
+)
 from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.lists.list_calls import contained
@@ -69,7 +76,7 @@ def _joined(values: Iterable[Any], join: Callable[[Any, Any], Any], *, settles: 
                 refuse_effects("any" if settles else "all")
         if value is _END:
             return not settles if result is None else result
-        value = as_test(value)
+        value = kept_open(as_test(value))
         is_of_sizes = isinstance(value, torch.SymBool) and is_open(value)
         answer = None if is_of_sizes else decided(value)
         if answer is settles:
@@ -151,7 +158,7 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
         if n == len(parts) - 1:
             return value
         test = as_test(value)
-        if isinstance(test, torch.SymBool) and has_sides(test):
+        if has_sides(test):
             return _logic_of_sizes(value, test, parts[n + 1 :], stop)
         answer = decided(value)
         if answer is None:
@@ -161,17 +168,26 @@ def _logic(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
     return value
 
 
+def _rest(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
+    """The parts after one that is known at run time only."""
+    return kept_open(_logic(parts, stop))
+
+
 def _logic_of_sizes(value: Any, test: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
     """The same where the first part is decided by sizes."""
-    with test_supposed(torch.sym_not(test) if stop else test):
-        found = _plain(lambda: _logic(rest, stop), of_sizes=True)
+    found = None
+    if isinstance(test, torch.SymBool):
+        with test_supposed(torch.sym_not(test) if stop else test):
+            found = _plain(lambda: _rest(rest, stop), of_sizes=True)
     if isinstance(found, (bool, torch.SymBool)) and value is test:
         return operator.or_(value, found) if stop else operator.and_(value, found)
 
-    def others() -> Any:
-        return _logic(rest, stop) if found is None else found
+    own = stop if test is value else value
 
-    return choose(test, *((lambda: value, others) if stop else (others, lambda: value)))
+    def others() -> Any:
+        return _rest(rest, stop) if found is None else found
+
+    return choose(test, *((lambda: own, others) if stop else (others, lambda: own)))
 
 
 def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
@@ -180,7 +196,7 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
 
     def others() -> Any:
         with supposing(value, not stop):
-            return _logic(rest, stop)
+            return _rest(rest, stop)
 
     if is_truth(value):
         # Truth values of both: nothing but the answer is used.
@@ -251,6 +267,28 @@ def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) 
 _CONTAINERS: tuple[type, ...] = (tuple, list, List, dict, type({}.keys()), set, frozenset)
 
 
+def equal(name: str, one: Any, other: Any) -> Any:
+    """`one == other` and `one != other`, of lists and shapes with sizes as well."""
+    kinds = kind_of(one), kind_of(other)
+    is_list = any(all(issubclass(k, kind) for k in kinds) for kind in (list, tuple))
+    has_symbols = _is_of_symbols(one) or _is_of_symbols(other)
+    if not is_list or not has_symbols or isinstance(one, Rows) or isinstance(other, Rows):
+        return equal_values(name, one, other)
+    if len(one) != len(other):
+        return name != "Eq"
+    if not all(map(is_number, (*one, *other))) or any(map(is_of_run_time, (*one, *other))):
+        return equal_values(name, one, other)
+    found = and_(*(functools.partial(operator.eq, *pair) for pair in zip(one, other)))
+    return found if name == "Eq" else not_(found)
+
+
+def _is_of_symbols(value: Any) -> bool:
+    """Whether a value is a symbolic number, or a list or shape with one."""
+    return isinstance(value, SYMBOLS) or (
+        isinstance(value, (list, tuple)) and any(isinstance(n, SYMBOLS) for n in value)
+    )
+
+
 def contains(value: Any, container: Any) -> Any:
     """`value in container`."""
     if isinstance(value, OneOf) or isinstance(container, OneOf):
@@ -262,14 +300,15 @@ def contains(value: Any, container: Any) -> Any:
     found = contained(value, container)
     if found is not None:
         return found
+    symbols = _is_of_symbols(value) or (is_number(value) and _is_of_symbols(container))
+    if symbols and isinstance(container, (tuple, list)) and container:
+        # Of sizes, each comparison knows that those before it do not hold.
+        return or_(*(functools.partial(equal, "Eq", value, item) for item in container))
     is_open_tuple = isinstance(value, tuple) and any(map(is_of_run_time_or_size, value))
     if is_open_tuple and type(container) in _CONTAINERS:
         items = [one for one in container if isinstance(one, tuple) and len(one) == len(value)]
         return any_([all_([a == b for a, b in zip(value, one)]) for one in items])
     if isinstance(value, (torch.Tensor, *SYMBOLS)):
-        if isinstance(value, SYMBOLS) and isinstance(container, (tuple, list)) and container:
-            # Of sizes, each comparison knows that those before it do not hold.
-            return or_(*(functools.partial(operator.eq, value, item) for item in container))
         if isinstance(container, (tuple, list, range)):
             return any_(value == item for item in container)
         if type(container) in _CONTAINERS and is_number(value):

@@ -143,6 +143,7 @@ class Arguments(CallHandler):
 
     def _slice(self, tensor: Any, axis: int, part: slice) -> slice:
         """A slice with bounds within the tensor, so that torch decides nothing by them."""
+        part = slice(*map(_integer, (part.start, part.stop, part.step)))
         size = tensor.shape[axis]
         if not _is_number(size) or part.step not in (None, 1):
             return part
@@ -167,6 +168,11 @@ class Arguments(CallHandler):
                 found = size + bound
                 return found if always.proves(length + of >= 0) else torch.sym_max(found, 0)
         return bound
+
+
+def _integer(bound: Any) -> Any:
+    """A bound of a slice; the number of a tensor, which a decision may leave."""
+    return bound.item() if isinstance(bound, torch.Tensor) else bound
 
 
 def _is_number(value: Any) -> bool:

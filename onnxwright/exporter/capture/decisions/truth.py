@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, free_unbacked_symbols
 
+from onnxwright.exporter.capture.assumptions.decisions import if_empty, recorded_now
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.loops.ranges import Counted
@@ -15,7 +16,7 @@ from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.logic import compared
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.picking import where
-from onnxwright.exporter.torch_internals import modes_disabled
+from onnxwright.exporter.torch_internals import modes_disabled, values_of_sizes
 
 
 def decided(test: Any) -> bool | None:
@@ -94,9 +95,34 @@ def as_truth(value: Any) -> Any:
         if _is_size(value.length):
             return as_tensor(value.length) > 0
         return as_truth(value.length > 0)
+    if isinstance(value, torch.SymBool) and if_empty(value.node) is not None:
+        return _as_truth_of_size(value)
     if isinstance(value, torch.SymBool):
         truth, condition = as_tensor(value), value.node.expr
         return compared(truth, condition) if condition.free_symbols else truth
     if isinstance(value, SYMBOLS):
         return as_tensor(value) != 0
     return as_tensor(bool(value))
+
+
+def kept_open(value: Any) -> Any:
+    """A value; a condition that torch takes for a constant, as no size is 0 for it, as a tensor."""
+    is_condition = isinstance(value, torch.SymBool) and current() is not None
+    return as_truth(value) if is_condition and if_empty(value.node) is not None else value
+
+
+def _as_truth_of_size(value: Any) -> torch.Tensor:
+    """A condition that torch takes for a constant, as no size is 0 for it, by that size."""
+    decision, recorded, session = if_empty(value.node), recorded_now(), current()
+    assert decision is not None
+    (symbol,) = decision.expression.free_symbols
+    env = value.node.shape_env
+    size = env.create_symintnode(symbol, hint=int(values_of_sizes(env)[symbol]))
+    truth = as_tensor(size) >= 1
+    if not value.node.expr:
+        truth = truth.logical_not()
+    if recorded is not None:
+        recorded.remove(decision)
+    if session is not None:
+        session.numbers.add(truth, frozenset([False, True]))
+    return truth

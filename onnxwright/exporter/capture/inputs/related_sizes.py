@@ -110,12 +110,36 @@ def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: i
     Returns:
         The inputs; sizes that belong to those that were 1 follow.
     """
+    changed: dict[tuple[int, int | None], int] = {}
+    for n, (leaf, dynamic) in enumerate(zip(leaves, axes, strict=True)):
+        for axis, size in enumerate(leaf.shape) if isinstance(leaf, torch.Tensor) else ():
+            if axis in dynamic and size == 1:
+                high = getattr(dynamic[axis], "max", None)
+                changed[n, axis] = min(unused, high or unused)
+    return resized(leaves, axes, changed)
+
+
+def resized(
+    leaves: Sequence[Any],
+    axes: Sequence[Mapping[int, Any]],
+    new: Mapping[tuple[int, int | None], int],
+) -> list[Any]:
+    """Example inputs of other sizes.
+
+    Args:
+        leaves: the flattened inputs.
+        axes: for each, the axes that are dynamic, with what was written for them.
+        new: (input, axis) -> the size.
+
+    Returns:
+        The inputs; sizes that belong to those that change follow.
+    """
     now: dict[str, int] = {}
     changed: dict[str, int] = {}
     ranges: dict[str, tuple[int, int | None]] = {}
     fixed: dict[int, None] = {}
     names: dict[str, str] = {}
-    for leaf, dynamic in zip(leaves, axes, strict=True):
+    for n, (leaf, dynamic) in enumerate(zip(leaves, axes, strict=True)):
         for axis, size in enumerate(leaf.shape) if isinstance(leaf, torch.Tensor) else ():
             if axis not in dynamic:
                 fixed.setdefault(int(size))
@@ -125,8 +149,8 @@ def enlarged(leaves: Sequence[Any], axes: Sequence[Mapping[int, Any]], unused: i
             now[name], ranges[name] = int(size), (low or 0, high)
             if isinstance(dynamic[axis], str):
                 names[name] = dynamic[axis]
-            if size == 1:
-                changed[name] = min(unused, high or unused)
+            if (n, axis) in new:
+                changed[name] = new[n, axis]
     if not changed:
         return list(leaves)
     sizes = related(now, changed, tuple(fixed), ranges)

@@ -14,7 +14,7 @@ from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.one_sided import refuse_name, refuse_names
-from onnxwright.exporter.capture.decisions.operators import any_
+from onnxwright.exporter.capture.decisions.operators import contains
 from onnxwright.exporter.capture.decisions.truth import is_number
 from onnxwright.exporter.capture.lists.list_calls import no_set, part_of
 from onnxwright.exporter.capture.lists.rows import Rows
@@ -26,7 +26,11 @@ from onnxwright.exporter.capture.session.session import current, is_noting, note
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.join import common_dtype
 from onnxwright.exporter.capture.values.kinds import common
-from onnxwright.exporter.capture.values.numbers import is_of_run_time_or_size, is_unknown
+from onnxwright.exporter.capture.values.numbers import (
+    is_of_run_time_or_size,
+    is_of_sizes,
+    is_unknown,
+)
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
 from onnxwright.exporter.capture.values.parts import is_leaf
 from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
@@ -46,7 +50,7 @@ def item(value: Any, index: Any) -> Any:
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
-    unknown = is_unknown(index)
+    unknown = is_unknown(index) or (container and is_of_sizes(index))
     if unknown:
         may_raise(KeyError if isinstance(value, dict) else IndexError)
     if session.numbers.has_types(index):
@@ -114,11 +118,13 @@ def _is_number(value: Any) -> bool:
 
 def got(value: Any, *args: Any, **kwargs: Any) -> Any:
     """`value.get(key, default)`."""
+    key = args[0] if args else None
+    if current() is not None and (is_unknown(key) or is_of_sizes(key)) and not kwargs:
+        if _items_of(value, key):
+            default = args[1] if len(args) > 1 else None
+            return choose(contains(key, value), lambda: item(value, key), lambda: default)
     if current() is not None:
-        if args and not kwargs and is_unknown(args[0]) and _items_of(value, args[0]):
-            test = any_(args[0] == key for key in value)
-            return choose(test, lambda: item(value, args[0]), lambda: [*args, None][1])
-        refuse_key(value, args[0] if args else None)
+        refuse_key(value, key)
         refuse_names(value, *args[:1])
         args = (*map(original, args[:1]), *args[1:])  # a parameter may be a key
     return value.get(*args, **kwargs)

@@ -324,33 +324,51 @@ CHANGES: dict[str, tuple[Change, ...]] = {
 }
 """Way to capture -> the changes for it."""
 
+
+def _of_integers(target: str, function: Any, upstream: str) -> Substitute:
+    return Substitute(target=target, function=function, reason=_INTEGER, upstream=upstream)
+
+
 _INTEGERS: tuple[Substitute, ...] = (
-    Substitute(
-        target="torch.linspace",
-        function=integer_arguments.linspace,
-        reason=_INTEGER,
-        upstream="https://github.com/pytorch/pytorch/issues/172930",
+    _of_integers(
+        "torch.linspace",
+        integer_arguments.linspace,
+        "https://github.com/pytorch/pytorch/issues/172930",
     ),
-    Substitute(
-        target="torch.nn.functional.one_hot",
-        function=integer_arguments.one_hot,
-        reason=_INTEGER,
-        upstream="schema: `one_hot(Tensor self, int num_classes=-1)`",
+    _of_integers(
+        "torch.nn.functional.one_hot",
+        integer_arguments.one_hot,
+        "schema: `one_hot(Tensor self, int num_classes=-1)`",
     ),
-    Substitute(
-        target="torch.istft",
-        function=integer_arguments.istft,
-        reason=_INTEGER,
-        upstream="schema: `istft(..., int? length=None, ...)`",
+    _of_integers(
+        "torch.istft", integer_arguments.istft, "schema: `istft(..., int? length=None, ...)`"
     ),
     *(
-        Substitute(
-            target=f"torch.{name}",
-            function=integer_arguments.of_list(getattr(torch, name)),
-            reason=_INTEGER,
-            upstream=_LISTED,
+        _of_integers(
+            f"torch.{name}",
+            integer_arguments.places(getattr(torch, name)),
+            f"schema: `{name}(int row, int col, int offset=0)`",
         )
+        for name in ("tril_indices", "triu_indices")
+    ),
+    *(
+        _of_integers(f"torch.{name}", integer_arguments.of_list(getattr(torch, name)), _LISTED)
         for name in ("as_tensor", "asarray")
+    ),
+    *(
+        _of_integers(
+            f"{home}.{kind}_pool{axes}d",
+            integer_arguments.pooling(table.found_at(f"{home}.{kind}_pool{axes}d"), axes),
+            f"schema: `{kind}_pool{axes}d(Tensor self, int[{axes}] kernel_size, ...)`",
+        )
+        for kind, home, axes in (
+            *(("avg", "torch.nn.functional", axes) for axes in (1, 2, 3)),
+            *(
+                ("max", home, axes)
+                for home in ("torch", "torch.nn.functional")
+                for axes in (1, 2, 3)
+            ),
+        )
     ),
 )
 _ALIASES: tuple[Substitute, ...] = tuple(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
 from onnxwright.exporter.torch_internals import pytree, refs_tensor
@@ -129,3 +129,54 @@ def of_list(own: Callable[..., Any]) -> Callable[..., Any]:
         return refs_tensor(args[0], dtype=arguments.get("dtype"), device=arguments.get("device"))
 
     return make
+
+
+def places(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`tril_indices` or `triu_indices` of dynamic numbers of rows and columns."""
+    triangle = torch.tril if own is torch.tril_indices else torch.triu
+
+    def make(row: Any, col: Any, offset: Any = 0, **kwargs: Any) -> Any:
+        if not is_dynamic(row, col, offset):
+            return own(row, col, offset, **kwargs)
+        inside = triangle(torch.ones(row, col, device=kwargs.get("device")), offset)
+        return inside.nonzero().t().to(kwargs.get("dtype") or torch.int64)
+
+    return make
+
+
+def pooling(own: Callable[..., Any], axes: int) -> Callable[..., Any]:
+    """A function for pooling; a window as long as a dynamic axis is a mean or a maximum of it."""
+    reduced = torch.Tensor.mean if own.__name__.startswith("avg") else torch.Tensor.amax
+
+    def each(value: Any) -> list[Any]:
+        return list(value) if isinstance(value, (tuple, list)) else [value] * axes
+
+    def pool(
+        input: Any,  # noqa: A002 - the name of torch
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        kernel, pads = each(kernel_size), each(padding)
+        whole = [
+            n - axes
+            for n, (size, length, pad) in enumerate(zip(kernel, input.shape[-axes:], pads))
+            if is_dynamic(size) and not pad and statically_known_true(size == length)
+        ]
+        if not whole or _OTHER_RESULTS & {name for name, value in kwargs.items() if value}:
+            return own(input, kernel_size, stride, padding, *args, **kwargs)
+        input = reduced(input, whole, keepdim=True)  # noqa: A001 - as above
+        if len(whole) == axes:
+            return input
+        steps = each(stride) if stride else kernel
+        for n in whole:
+            kernel[n] = steps[n] = 1
+        return own(input, kernel, steps, padding, *args, **kwargs)
+
+    return pool
+
+
+# Options of a pooling function that make other results of it.
+_OTHER_RESULTS = {"return_indices", "divisor_override"}

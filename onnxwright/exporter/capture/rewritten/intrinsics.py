@@ -25,6 +25,7 @@ from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.chosen_objects import choice_of
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.operators import all_, any_, chain, not_
+from onnxwright.exporter.capture.decisions.size_tests import is_open
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.lists.list_calls import (
@@ -60,6 +61,8 @@ from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, 
 
 def bool_(value: Any = False) -> Any:
     """`bool(value)`."""
+    if isinstance(value, torch.SymBool) and is_open(value):
+        return value
     answer = decided(value)
     if answer is not None:
         return answer
@@ -134,7 +137,9 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
         is_truth = value.dtype == torch.bool
         value = (value.to(torch.int64) if is_truth else value).item()
     else:
-        is_truth = isinstance(value, torch.SymBool) and bool(free_unbacked_symbols(value))
+        is_truth = isinstance(value, torch.SymBool) and (
+            bool(free_unbacked_symbols(value)) or is_open(value)
+        )
         value = torch.sym_ite(value, 1, 0) if is_truth else value
     if not isinstance(value, (torch.SymInt, torch.SymFloat)) or value.node.constant is not None:
         return kind(*args)

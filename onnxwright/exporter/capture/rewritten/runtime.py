@@ -7,11 +7,11 @@ import functools
 
 from onnxwright.exporter.capture.control.lists import own_list
 from onnxwright.exporter.capture.decisions.deciding import assert_, choose, if_, is_unset
-from onnxwright.exporter.capture.decisions.equality import equal
 from onnxwright.exporter.capture.decisions.operators import (
     and_,
     chain,
     contains,
+    equal,
     invert,
     is_,
     not_,

@@ -97,14 +97,16 @@ class Candidates(CallHandler):
 
 
 def first_of(values: Any) -> OneOf | None:
-    """The first value that is one of several, in tuples, lists and dicts; None without one."""
+    """The first value that is one of several, in containers and slices; None without one."""
     return next((value for value in leaves_in(values) if isinstance(value, OneOf)), None)
 
 
 def leaves_in(values: Any) -> Iterator[Any]:
-    """What is in tuples, lists and dicts."""
+    """What is in tuples, lists, dicts and slices."""
     if isinstance(values, dict):
         values = list(values.values())
+    elif isinstance(values, slice):
+        values = (values.start, values.stop, values.step)
     if kind_of(values) in (tuple, list):
         for value in values:
             yield from leaves_in(value)
@@ -113,11 +115,13 @@ def leaves_in(values: Any) -> Iterator[Any]:
 
 
 def _replaced(values: Any, old: Any, new: Any) -> Any:
-    """Tuples, lists and dicts with another value in the place of one."""
+    """Tuples, lists, dicts and slices with another value in the place of one."""
     if values is old:
         return new
     if isinstance(values, dict):
         return {key: _replaced(value, old, new) for key, value in values.items()}
+    if isinstance(values, slice):
+        return slice(*(_replaced(n, old, new) for n in (values.start, values.stop, values.step)))
     if kind_of(values) in (tuple, list):
         return type(values)(_replaced(value, old, new) for value in values)
     return values

@@ -41,6 +41,13 @@ def is_unknown(value: Any) -> bool:
     return proxy is not None and proxy.constant is None
 
 
+def is_of_sizes(value: Any) -> bool:
+    """Whether a value is an integer that follows from dynamic sizes of inputs."""
+    if not isinstance(value, torch.SymInt) or free_unbacked_symbols(value):
+        return False
+    return bool(value.node.expr.free_symbols)
+
+
 def has_one_element(x: torch.Tensor) -> bool:
     """Whether a tensor has one element at all sizes; sizes that are not known are not asked."""
     return all(type(n) is int and n == 1 for n in x.shape)

@@ -104,5 +104,7 @@ def bits(name: str, one: Any, other: Any) -> Any:
     """`one & other`, `one << other` and the like, of symbolic numbers of run time as well."""
     symbolic = any(isinstance(v, torch.SymInt) and is_unknown(v) for v in (one, other))
     if not symbolic or current() is None or not all(map(is_number, (one, other))):
+        if name == "xor" and any(isinstance(v, torch.SymInt) for v in (one, other)):
+            return (one | other) - (one & other)  # a program of torch has no `xor`
         return getattr(operator, name)(one, other)
     return operation(name, one, other)
