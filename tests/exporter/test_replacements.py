@@ -263,6 +263,7 @@ ELSEWHERE = {
     "test_control_flow.py": "torch._dynamo.*",
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
+    "source/test_number_kinds.py": "torch.tensor",
     "source/test_run_time_numbers.py": "torch.SymBool",
     "source/test_uses_of_numbers.py": "torch.Tensor.__hash__",
 }
