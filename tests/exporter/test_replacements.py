@@ -261,6 +261,7 @@ ELSEWHERE = {
     "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
+    "source/test_programs.py": "torch.cond",
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
     "source/test_number_kinds.py": "torch.tensor",

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.decisions.deciding import cond_of_torch
 from onnxwright.exporter.capture.lists.torch_functions import (
     lists_of_numbers,
     numbers_as_keys,
@@ -60,6 +61,12 @@ _LAYER = "transformers.cache_utils.StaticSlidingWindowLayer"
 _ATEN = torch.ops.aten
 
 CALLS: tuple[Replacement, ...] = (
+    Replacement(
+        target="torch.cond",
+        make=cond_of_torch,
+        reason="a capture by source would be refused: it is a decision like those of Python",
+        upstream="TorchDynamo traces the branches, and does not know the modes of a capture",
+    ),
     Replacement(
         target="torch.tensor",
         make=of_numbers,
