@@ -16,6 +16,7 @@ from torch.fx.experimental.symbolic_shapes import (
     free_unbacked_symbols,
 )
 
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.lists import List, is_rows
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.decisions.deciding import if_
@@ -108,6 +109,25 @@ def while_(
         count += 1
         note_iteration(count)
         body()
+
+
+def while_loop_of_torch(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`while_loop` of torch, as the loop that it is."""
+
+    def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+        if current() is None or tracer() is None:
+            return own(cond_fn, body_fn, carried_inputs)
+        box, names = [tuple(carried_inputs)], ("the carried inputs",)
+
+        def put(values: Any) -> None:
+            box[0] = values[0]
+
+        state = State(names, names, (lambda: box[0],), put)
+        test, step = bound(cond_fn), bound(body_fn)
+        while_(lambda: test(*box[0]), lambda: put([tuple(step(*box[0]))]), None, state)
+        return box[0]
+
+    return while_loop
 
 
 def _is_about_sizes(test: Any) -> bool:

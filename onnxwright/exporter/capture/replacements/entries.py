@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.lists.torch_functions import (
     numbers_as_keys,
     of_numbers,
 )
+from onnxwright.exporter.capture.loops.loops import while_loop_of_torch
 from onnxwright.exporter.capture.replacements import (
     array_memory,
     assigned_buffers,
@@ -56,16 +57,19 @@ _SEED = "random operators of ONNX have no common generator: the model draws othe
 _SEED_OF_ONE = "RandomNormal-1 has a `seed` of its own, and other numbers than PyTorch"
 _INTEGER = "an integer argument is asked of the size: the program would keep that of the example"
 _LISTED = "`torch.tensor` alone follows dynamic sizes in a list (`torch._refs.tensor`)"
+_OF_TORCH = "a capture by source would be refused: it decides or repeats as Python does"
+_DYNAMO = "TorchDynamo traces the parts, and does not know the modes of a capture"
 _DECIDES = "it reads a value in C++, where no operator of the model decides"
 _LAYER = "transformers.cache_utils.StaticSlidingWindowLayer"
 _ATEN = torch.ops.aten
 
 CALLS: tuple[Replacement, ...] = (
-    Replacement(
-        target="torch.cond",
-        make=cond_of_torch,
-        reason="a capture by source would be refused: it is a decision like those of Python",
-        upstream="TorchDynamo traces the branches, and does not know the modes of a capture",
+    *(
+        Replacement(target=target, make=made, reason=_OF_TORCH, upstream=_DYNAMO)
+        for target, made in (
+            ("torch.cond", cond_of_torch),
+            ("torch._higher_order_ops.while_loop.while_loop", while_loop_of_torch),
+        )
     ),
     Replacement(
         target="torch.tensor",
