@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 import onnxwright as ow
 from onnxwright.exporter.capture import attempts, torch_calls
 from onnxwright.exporter.capture.inputs import shapes
-from onnxwright.exporter.capture.replacements import entries, table
+from onnxwright.exporter.capture.replacements import entries, table, torch_functions
 from onnxwright.exporter.capture.replacements.changes import active
 from onnxwright.exporter.capture.replacements.table import Entry
 from tests.harness.modules import module_with, same_results
@@ -174,7 +174,7 @@ def test_a_target_without_a_module_is_refused(own: Any) -> None:
 
 
 EVERY: list[Entry] = [
-    *entries.CALLS, *sum(entries.CHANGES.values(), ()), *sum(entries.FUNCTIONS.values(), ()),
+    *entries.CALLS, *sum(entries.CHANGES.values(), ()), *sum(torch_functions.FUNCTIONS.values(), ()),
 ]  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def test_every_entry_says_why_and_each_target_is_there_once() -> None:
     assert all(len(entry.reason) > 20 and len(entry.upstream) > 20 for entry in EVERY)
     targets = [entry.target for entry in EVERY]
     assert sorted(set(targets)) == sorted(targets)
-    functions = [*entries.CALLS, *sum(entries.FUNCTIONS.values(), ())]
+    functions = [*entries.CALLS, *sum(torch_functions.FUNCTIONS.values(), ())]
     there = [e for e in functions if e.library == "torch" and e.is_for(torch.__version__)]
     assert all(table.found_at(entry.target) is not None for entry in there)
 
@@ -261,8 +261,11 @@ ELSEWHERE = {
     "test_joined_parts.py": "torch._subclasses.FakeTensor.tolist",
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
+    "source/programs_of_loops.py": "torch.cond",
+    "source/programs.py": "torch._higher_order_ops.*",
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",
+    "source/test_number_kinds.py": "torch.tensor",
     "source/test_run_time_numbers.py": "torch.SymBool",
     "source/test_uses_of_numbers.py": "torch.Tensor.__hash__",
 }
@@ -534,7 +537,9 @@ def still_works(target: str) -> bool:
 
 
 SUBSTITUTED = {
-    entry.target for table in (entries.CHANGES, entries.FUNCTIONS) for entry in table["substitutes"]
+    entry.target
+    for table in (entries.CHANGES, torch_functions.FUNCTIONS)
+    for entry in table["substitutes"]
 }
 
 
@@ -548,7 +553,7 @@ def test_an_entry_is_still_needed(target: str, monkeypatch: pytest.MonkeyPatch) 
     (entry,) = (entry for entry in EVERY if entry.target == target)
     if not entry.is_for(table.version_of(entry.library)):
         return
-    for place in (entries.CHANGES, entries.FUNCTIONS):
+    for place in (entries.CHANGES, torch_functions.FUNCTIONS):
         for way, made in place.items():
             left_out = tuple(one for one in made if one.target != target)
             monkeypatch.setitem(place, way, left_out)

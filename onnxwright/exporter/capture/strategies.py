@@ -21,7 +21,7 @@ from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
 from onnxwright.exporter.capture.replacements.changes import Entry
-from onnxwright.exporter.capture.replacements.entries import FUNCTIONS, changed
+from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.replacements.opaque_sizes import (
     OpaqueSizes,
     scale_poolers,
@@ -30,6 +30,7 @@ from onnxwright.exporter.capture.replacements.opaque_sizes import (
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.table import replace_attributes
+from onnxwright.exporter.capture.replacements.torch_functions import FUNCTIONS
 from onnxwright.exporter.capture.rewritten.functions import Rewritten, decide_hooks
 from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.rewritten.strategy import Found, by_source

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._higher_order_ops import while_loop as loop_of_torch
 
 from tests.exporter.source.tables import Table, adding_to
 from tests.harness.modules import module_with
@@ -266,3 +267,16 @@ def while_whose_condition_writes(x):
         asked.append(budget.left)
         x = x / 2
     return x + budget.left, sum(asked)
+
+
+@program
+def decisions_of_torch_and_of_python(x):
+    y = torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
+    if y[0, 0] > 0:
+        y = torch.cond(pred=y.max() > 2, true_fn=torch.neg, false_fn=torch.abs, operands=(y,))
+
+    def goes_on(n, z):
+        return (n < 3) & (z.abs().sum() < 50)
+
+    n, z = loop_of_torch(goes_on, lambda n, z: (n + 1, z * 2), (torch.tensor(0), y))
+    return (z - 10, n) if z.sum() > 10 else (z, n * 2)

@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CellType, FunctionType, GeneratorType, GetSetDescriptorType
 from typing import Any
@@ -406,10 +407,9 @@ def position(value: Any) -> Any:
         return repr(value) if type(value).__name__ in ("count", "repeat") else object()
     if isinstance(getattr(type(value), "__next__", None), FunctionType):
         return None  # where it is, its attributes say; `__len__` of the user is not asked
-    try:
+    with suppress(TypeError):
         return operator.length_hint(value, -1)
-    except TypeError:
-        return None
+    return None
 
 
 def attribute(owner: Any, name: str) -> Place:

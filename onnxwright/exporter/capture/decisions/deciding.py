@@ -9,13 +9,14 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.assumptions.decisions import recorded_now
+from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import handler_of, refuse_handled
 from onnxwright.exporter.capture.decisions.conditional import conditional
 from onnxwright.exporter.capture.decisions.size_tests import Known, as_test, has_sides
 from onnxwright.exporter.capture.decisions.state import UNSET, State, result_of
 from onnxwright.exporter.capture.decisions.truth import decided
 from onnxwright.exporter.capture.graphs.aliases import is_for_tags
-from onnxwright.exporter.capture.graphs.regions import Region
+from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.session.session import (
     current,
@@ -143,6 +144,18 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
         note("If", answer)
         return (then if answer else orelse)()
     return result_of(functools.partial(if_, test), then, orelse)
+
+
+def cond_of_torch(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.cond`, as the decision that it is."""
+
+    def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+        if current() is None or tracer() is None:
+            return own(pred, true_fn, false_fn, operands)
+        sides = (functools.partial(bound(f), *operands) for f in (true_fn, false_fn))
+        return choose(pred, *sides)
+
+    return cond
 
 
 def assert_(test: Callable[[], Any], message: Callable[[], Any] | None = None) -> None:

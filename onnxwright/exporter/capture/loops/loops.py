@@ -175,14 +175,8 @@ def _lists_of(items: Any) -> list[Any]:
 
 
 _ITERATORS: tuple[type, ...] = (
-    type(iter([])),
-    type(iter(())),
-    enumerate,
-    zip,
-    reversed,
-    type(reversed([])),
-    tuple,
-)
+    type(iter([])), type(iter(())), type(reversed([])), enumerate, zip, reversed, tuple,
+)  # fmt: skip
 
 
 def _refuse_changed(lists: list[tuple[Any, Any]]) -> None:
