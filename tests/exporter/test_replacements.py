@@ -174,7 +174,8 @@ def test_a_target_without_a_module_is_refused(own: Any) -> None:
 
 
 EVERY: list[Entry] = [
-    *entries.CALLS, *sum(entries.CHANGES.values(), ()), *sum(torch_functions.FUNCTIONS.values(), ()),
+    *entries.CALLS, *sum(entries.CHANGES.values(), ()),
+    *sum(torch_functions.FUNCTIONS.values(), ()),
 ]  # fmt: skip
 
 

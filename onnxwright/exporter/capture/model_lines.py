@@ -23,7 +23,7 @@ from onnxwright.exporter.places import line_of
 _OF_TORCH = (
     "_", "export/", "fx/", "utils/", "overrides.py", "__init__.py", "library.py",
     # `layers[n]` is decided where the model asks for the layer, not in `ModuleList.__getitem__`.
-    "nn/modules/container.py",
+    "nn/modules/container.py", "nn/modules/module.py",
 )  # fmt: skip
 _MAKING = ("torch", "sympy", "onnxwright")
 _GENERATED = ("<string>", "<frozen", "<eval_with_key>")

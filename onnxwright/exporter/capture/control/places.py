@@ -406,7 +406,7 @@ def position(value: Any) -> Any:
     if type(value).__module__ == "itertools":
         return repr(value) if type(value).__name__ in ("count", "repeat") else object()
     if isinstance(getattr(type(value), "__next__", None), FunctionType):
-        return None  # where it is, its attributes say; `__len__` of the user is not asked
+        return None  # its attributes say it; `__len__` of the user is not asked
     with suppress(TypeError):
         return operator.length_hint(value, -1)
     return None

@@ -179,7 +179,7 @@ def _logic_of_sizes(value: Any, test: Any, rest: Sequence[Callable[[], Any]], st
     if isinstance(test, torch.SymBool):
         with test_supposed(torch.sym_not(test) if stop else test):
             found = _plain(lambda: _rest(rest, stop), of_sizes=True)
-    if isinstance(found, (bool, torch.SymBool)) and value is test:
+    if isinstance(found, (bool, torch.SymBool)) and value is test and is_open(value):
         return operator.or_(value, found) if stop else operator.and_(value, found)
 
     own = stop if test is value else value

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from onnxwright.diagnostics.file_owners import path_in_torch
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.keeping import convert_calls
@@ -35,10 +34,6 @@ EQUAL: dict[tuple[str, str], Any] = {
     (torch.nn.modules.transformer.__file__, "_detect_is_causal_mask"): _is_causal,
 }
 """Functions that choose between equal results by values -> what answers without a look."""
-
-
-# It hands the arguments of a module on to its `forward`.
-_CALLS_FORWARD = "nn/modules/module.py"
 
 
 @dataclass
@@ -155,7 +150,7 @@ def _has_line(code: CodeType, line: int) -> bool:
 
 def _may_decide(code: CodeType) -> bool:
     """Whether code is of the model's Python, not of what calls its modules or traces it."""
-    return not is_machinery(code.co_filename) and path_in_torch(code.co_filename) != _CALLS_FORWARD
+    return not is_machinery(code.co_filename)
 
 
 # -- hooks of modules: where one gives None, PyTorch goes on with what the hook was given ----------

@@ -200,7 +200,9 @@ def computed(function: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """
     name, swapped = _SPELLED.get(function, ("", False))
     if function in _MAKERS and args:
-        if isinstance(args[0], torch.SymBool) or stands_for_number(args[0]):
+        # `scalar_tensor` takes a condition as it is.
+        is_condition = isinstance(args[0], torch.SymBool) and function is not torch.scalar_tensor
+        if is_condition or stands_for_number(args[0]):
             return as_new_tensor(as_tensor(args[0]), **kwargs)
     if not name and function not in _ELEMENTWISE:
         return None
