@@ -99,6 +99,20 @@ BAD: dict[str, tuple[dict[str, str], str]] = {
         {"__init__.py": "from onnxwright.dsl import b\n", "dsl/b.py": ""},
         "upward",
     ),
+    "a folder of a package imports one above it": (
+        {
+            "exporter/capture/lists/a.py": "from onnxwright.exporter.capture.decisions import b\n",
+            "exporter/capture/decisions/b.py": "",
+        },
+        "upward",
+    ),
+    "a folder of a package without a layer": (
+        {
+            "exporter/capture/attic/a.py": "from onnxwright.exporter.capture import attempts\n",
+            "exporter/capture/attempts.py": "",
+        },
+        "upward",
+    ),
     "a subpackage without a layer": ({"attic/a.py": "from onnxwright import errors\n"}, "upward"),
     "a circle of two": (
         {

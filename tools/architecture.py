@@ -7,7 +7,8 @@ Run it from the repository's root:
 The rules, each a kind of `Problem`:
 
 * `upward`: a package imports itself and what stands below it; packages of one layer do not import
-  each other.  Imports for type checkers only count too.
+  each other.  Imports for type checkers only count too.  The folders of a package of `ROOMS` stand
+  in layers as well.
 * `cycle`: modules whose top-level imports go in a circle; within a package, imports for type
   checkers count as well.
 * `hidden`: an import inside a function.  Allowed for heavy third-party packages, and for the
@@ -20,6 +21,7 @@ The rules, each a kind of `Problem`:
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -50,6 +52,23 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli", "onnx_opset", "onnx_types", "values", "tensor", "evaluator", "torch_onnx", "mypy"),
     ("__main__",),
 )
+
+# The folders of a package, from the bottom up; "" is the modules beside them.
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "onnxwright.exporter.capture": (
+        ("session",),
+        ("graphs", "quantized"),
+        ("control",),
+        ("assumptions", "values"),
+        ("lists",),
+        ("decisions",),
+        ("loops",),
+        ("replacements",),
+        ("inputs", "rewritten"),
+        ("frontend",),
+        ("",),
+    ),
+}
 
 # First-party imports that are not at the top of a module, or that look upward:
 # (module, imported module) -> reason.  "*" as the last part means every module of a package.
@@ -346,6 +365,32 @@ def _first_party(
         yield "hidden", f"imports {found.target} inside a function"
 
 
+def _between_rooms(
+    found: Import, known: Mapping[str, Path], rooms: Mapping[str, tuple[tuple[str, ...], ...]]
+) -> Iterator[tuple[str, str]]:
+    for package, layers in rooms.items():
+        names = [_room(module, package, known) for module in (found.module, found.target)]
+        if None in names or names[0] == names[1] or found.module == package:
+            continue
+        mine, theirs = (
+            next((n for n, layer in enumerate(layers) if name in layer), None) for name in names
+        )
+        if mine is None or theirs is None:
+            yield "upward", f"a folder of {names} is in no layer of `ROOMS`; give it one"
+        elif theirs >= mine:
+            where = "beside" if theirs == mine else "above"
+            yield "upward", f"`{names[0]}` imports {found.target}, which stands {where} it"
+
+
+def _room(module: str, package: str, known: Mapping[str, Path]) -> str | None:
+    """The folder of a package in which a module stands; None for modules of other packages."""
+    if not module.startswith(f"{package}."):
+        return None
+    name = module[len(package) + 1 :].split(".", maxsplit=1)[0]
+    path = known.get(f"{package}.{name}")
+    return name if path is not None and path.name == "__init__.py" else ""
+
+
 def _third_party(found: Import, package: str) -> Iterator[tuple[str, str]]:
     top = found.target.split(".")[0]
     subpackage = _subpackage(found.module, package)
@@ -421,6 +466,7 @@ def check(
     package: str = PACKAGE,
     lazy: Mapping[tuple[str, str], str] | None = None,
     circles: Mapping[tuple[str, ...], str] | None = None,
+    rooms: Mapping[str, tuple[tuple[str, ...], ...]] = ROOMS,
 ) -> list[Problem]:
     """Everything in a package's imports that breaks a rule of the architecture.
 
@@ -429,6 +475,7 @@ def check(
         package: the package's name.
         lazy: the allowed lazy imports; `LAZY` if not given.
         circles: the circles that are known; `KNOWN_CIRCLES` if not given.
+        rooms: packages whose folders stand in layers.
 
     Returns:
         The problems, in order of place; empty for a sound tree.
@@ -443,6 +490,7 @@ def check(
         broken = (
             _first_party(found, package, allowed, used) if own else _third_party(found, package)
         )
+        broken = itertools.chain(broken, _between_rooms(found, known, rooms))
         problems += [Problem(found.path, found.line, kind, text) for kind, text in broken]
     accepted = KNOWN_CIRCLES if circles is None else circles
     rings = list(_cycles(imports, known, package))

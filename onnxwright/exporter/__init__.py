@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
 from onnxwright.exporter import torch_version  # noqa: F401 - first: it refuses old versions
 from onnxwright.exporter.api import export
 from onnxwright.exporter.bisect import export_bisect
-from onnxwright.exporter.capture.replacements.table import export_replacement
+from onnxwright.exporter.capture.control.replacement_table import export_replacement
 from onnxwright.exporter.decoders import cache_of, export_decoder
 from onnxwright.exporter.observing import observe
 from onnxwright.exporter.program.onnx_program import ONNXProgram

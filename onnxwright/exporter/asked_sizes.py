@@ -13,7 +13,7 @@ from onnxwright.diagnostics.catalogue import export as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.guard_text import sum_of
 from onnxwright.exporter.capture.assumptions.guards import Place
-from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.capture.control.held_state import run_unchanged
 from onnxwright.exporter.capture.inputs.related_sizes import related
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.pipeline import Captured

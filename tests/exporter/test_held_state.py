@@ -22,7 +22,7 @@ import pytest
 import torch
 
 import onnxwright as ow
-from onnxwright.exporter.capture.held_state import run_unchanged
+from onnxwright.exporter.capture.control.held_state import run_unchanged
 from tests.exporter import state_programs
 from tests.harness.modules import module_with
 

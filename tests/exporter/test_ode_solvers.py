@@ -12,7 +12,7 @@ from torch import nn
 
 import onnxwright as ow
 from onnxwright.errors import OnnxwrightWarning
-from onnxwright.exporter.capture.replacements import table
+from onnxwright.exporter.capture.control import replacement_table as table
 from tests.exporter.programs import check, operators
 from tests.harness.modules import module_with
 

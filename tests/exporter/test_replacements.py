@@ -18,10 +18,11 @@ from torch.overrides import TorchFunctionMode
 
 import onnxwright as ow
 from onnxwright.exporter.capture import attempts, torch_calls
+from onnxwright.exporter.capture.control import replacement_table as table
+from onnxwright.exporter.capture.control.replacement_table import Entry
 from onnxwright.exporter.capture.inputs import shapes
-from onnxwright.exporter.capture.replacements import entries, table, torch_functions
-from onnxwright.exporter.capture.replacements.changes import active
-from onnxwright.exporter.capture.replacements.table import Entry
+from onnxwright.exporter.capture.replacements import entries, torch_functions
+from onnxwright.exporter.capture.session.changes import active
 from tests.harness.modules import module_with, same_results
 
 nn, functional = torch.nn, torch.nn.functional

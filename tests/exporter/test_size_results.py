@@ -14,8 +14,8 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 from onnxwright.exporter.capture.graphs.facts import forget_answers
-from onnxwright.exporter.capture.replacements.changes import applied
 from onnxwright.exporter.capture.replacements.size_results import sizes_remembered
+from onnxwright.exporter.capture.session.changes import applied
 
 
 def dynamic(env: ShapeEnv, name: str, value: int) -> torch.SymInt:

@@ -56,5 +56,5 @@ def test_frames_of_python_are_looked_up_in_one_module() -> None:
     """Beside it, a program asks for the tool of torch.onnx that called it."""
     files = {path for path in ROOT.rglob("*.py") if "_getframe" in path.read_text("utf-8")}
     assert {path.relative_to(ROOT).as_posix() for path in files} == {
-        "capture/model_lines.py", "program/sessions.py",
+        "capture/session/model_lines.py", "program/sessions.py",
     }  # fmt: skip

@@ -16,8 +16,8 @@ hub = pytest.importorskip("transformers", minversion="5.20", reason="it has the 
 from torch import nn  # noqa: E402
 
 import onnxwright as ow  # noqa: E402
-from onnxwright.exporter.capture.replacements.changes import applied  # noqa: E402
 from onnxwright.exporter.capture.replacements.vision_grids import grids_at_once  # noqa: E402
+from onnxwright.exporter.capture.session.changes import applied  # noqa: E402
 from tests.exporter.programs import check  # noqa: E402
 from tests.harness.modules import module_with  # noqa: E402
 

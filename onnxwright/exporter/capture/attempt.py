@@ -22,13 +22,9 @@ from onnxwright.exporter.capture.assumptions.specialization import (
     lost_constants,
 )
 from onnxwright.exporter.capture.capture_errors import Outcome, reason_of
-from onnxwright.exporter.capture.control.errors import (
-    ArrayMemoryError,
-    NotTakenBackError,
-    OtherMemoryError,
-)
 from onnxwright.exporter.capture.control.keeping import Change, Reading, held_state_kept
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.frontend.observing import ValueDecisions
 from onnxwright.exporter.capture.inputs.captured_sizes import (
     equal_sizes_checked,
     fixed_axes,
@@ -36,12 +32,16 @@ from onnxwright.exporter.capture.inputs.captured_sizes import (
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.quantized.modules import QuantizedValuesError, quantized_values
 from onnxwright.exporter.capture.replacements import torch_func
-from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.replacements.size_results import sizes_remembered
-from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.errors import (
+    ArrayMemoryError,
+    NotTakenBackError,
+    OtherMemoryError,
+)
+from onnxwright.exporter.capture.session.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.strategies import Source, Strategy, non_strict, strict
-from onnxwright.exporter.capture.torch_errors import is_about_fixed_size
 from onnxwright.exporter.capture.torch_output import TorchOutput, capture_torch_output
 from onnxwright.exporter.capture.values.texts import Texts, record_texts
 from onnxwright.exporter.places import span_of_error

@@ -15,8 +15,8 @@ from onnxwright.exporter.capture.capture_errors import Outcome, raise_uncaptured
 from onnxwright.exporter.capture.inputs.shapes import Wanted
 from onnxwright.exporter.capture.quantized.modules import holds_packed
 from onnxwright.exporter.capture.session.errors import TextUsedError
+from onnxwright.exporter.capture.session.torch_errors import is_about_quantized, reads_value
 from onnxwright.exporter.capture.strategies import NAMED, Source, Strategy
-from onnxwright.exporter.capture.torch_errors import is_about_quantized, reads_value
 from onnxwright.exporter.places import is_of_torch
 from onnxwright.exporter.shown import shown
 

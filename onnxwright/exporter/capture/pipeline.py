@@ -22,8 +22,9 @@ from onnxwright.exporter.capture.assumptions.joined_sides import covered, exampl
 from onnxwright.exporter.capture.assumptions.known_extremes import settle_extremes
 from onnxwright.exporter.capture.assumptions.squeezes import squeezed_sizes
 from onnxwright.exporter.capture.attempts import Capture, capture
+from onnxwright.exporter.capture.control.held_state import warn_changes
 from onnxwright.exporter.capture.drafts import findings, warn_draft
-from onnxwright.exporter.capture.held_state import warn_changes
+from onnxwright.exporter.capture.frontend.observing import ValueDecisions
 from onnxwright.exporter.capture.inputs import captured_sizes, shapes
 from onnxwright.exporter.capture.inputs.examples import (
     check_example,
@@ -41,7 +42,6 @@ from onnxwright.exporter.capture.modules import (
     load_program,
     spelled_out,
 )
-from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
 from onnxwright.exporter.capture.strategies import Strategy
 from onnxwright.exporter.capture.training import warn_training_mode, warn_training_program
 from onnxwright.exporter.capture.values.texts import warn_texts

@@ -11,16 +11,18 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
-from onnxwright.exporter.capture.call_handlers import CallHandler
+from onnxwright.exporter.capture.control.replacement_table import replace_attributes
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.decisions.size_amounts import Amounts, Arguments
 from onnxwright.exporter.capture.drafts import draft
+from onnxwright.exporter.capture.frontend.capture_by_source import Found, by_source
+from onnxwright.exporter.capture.frontend.observing import ValueDecisions
+from onnxwright.exporter.capture.frontend.rewritten_functions import Rewritten, decide_hooks
 from onnxwright.exporter.capture.lists.torch_functions import ListFunctions
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.quantized.tensors import Quantized
 from onnxwright.exporter.capture.replacements import torch_func
-from onnxwright.exporter.capture.replacements.changes import Entry
 from onnxwright.exporter.capture.replacements.entries import changed
 from onnxwright.exporter.capture.replacements.opaque_sizes import (
     OpaqueSizes,
@@ -29,16 +31,14 @@ from onnxwright.exporter.capture.replacements.opaque_sizes import (
 )
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
-from onnxwright.exporter.capture.replacements.table import replace_attributes
 from onnxwright.exporter.capture.replacements.torch_functions import FUNCTIONS
-from onnxwright.exporter.capture.rewritten.functions import Rewritten, decide_hooks
-from onnxwright.exporter.capture.rewritten.observing import ValueDecisions
-from onnxwright.exporter.capture.rewritten.strategy import Found, by_source
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.changes import Entry
 from onnxwright.exporter.capture.session.errors import RefusedError
 from onnxwright.exporter.capture.session.session import Choice, Session
 from onnxwright.exporter.capture.session.session import current as session
+from onnxwright.exporter.capture.session.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_calls import TorchCalls
-from onnxwright.exporter.capture.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_output import TorchOutput
 from onnxwright.exporter.capture.values.calls import Candidates, check_results
 from onnxwright.exporter.capture.values.texts import PythonCalls

@@ -13,14 +13,14 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.decisions.size_amounts import Arguments
 from onnxwright.exporter.capture.lists.torch_functions import ListFunctions
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.program_lists import is_rows
 from onnxwright.exporter.capture.values.calls import Candidates
 from onnxwright.exporter.capture.values.texts import PythonCalls
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.rewritten.observing import Answers, Branch, ValueDecisions
+from onnxwright.exporter.capture.frontend.observing import Answers, Branch, ValueDecisions
 from onnxwright.exporter.capture.session.session import LongLoopError
 from onnxwright.exporter.program.resizing import is_integer, is_sorted
 from onnxwright.exporter.torch_internals import pytree

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.assumptions.guard_text import named_sums
-from onnxwright.exporter.capture.replacements.changes import applied
 from onnxwright.exporter.capture.replacements.torch_state import in_onnx_export
+from onnxwright.exporter.capture.session.changes import applied
 from onnxwright.exporter.program.resizing import with_shapes
 from onnxwright.exporter.torch_internals import pytree
 

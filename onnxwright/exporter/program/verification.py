@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from onnxwright.diagnostics.shown_text import ShownText
-from onnxwright.exporter.capture.rewritten.observing import Branch
+from onnxwright.exporter.capture.frontend.observing import Branch
 
 # -- one output of a model compared with PyTorch's: the differences, and whether they do -----------
 

@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from onnxwright.atenlib.complexes import Complex, pack
-from onnxwright.exporter.capture.held_state import with_buffers_joined
+from onnxwright.exporter.capture.control.held_state import with_buffers_joined
 from onnxwright.exporter.capture.inputs.cache_names import cache_inputs, cache_outputs
 from onnxwright.exporter.dimensions import Dimensions, dimensions_of
 from onnxwright.exporter.places import operator_text, target_name

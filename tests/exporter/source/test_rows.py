@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from onnxwright.errors import ExportError
-from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.control.places import Items
 from onnxwright.exporter.capture.control.store import Store, opened
-from onnxwright.exporter.capture.lists.columns import Column, ItemForm, columns_of
-from onnxwright.exporter.capture.lists.list_writes import written
-from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.program_lists import List
+from onnxwright.exporter.capture.values.columns import Column, ItemForm, columns_of
+from onnxwright.exporter.capture.values.list_writes import written
+from onnxwright.exporter.capture.values.rows import Rows
 from tests.exporter.source.tables import Table, adding_to
 from tests.exporter.source.test_appended_lists import compare, exported
 

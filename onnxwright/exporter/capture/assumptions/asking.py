@@ -19,7 +19,7 @@ from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.exporter.capture.assumptions.settled import is_settled
-from onnxwright.exporter.capture.control import stand_ins
+from onnxwright.exporter.capture.session import stand_ins
 from onnxwright.exporter.places import is_of_user
 
 # What calls the comparison of two numbers that Python of the user compares.

@@ -26,8 +26,8 @@ from onnxwright.exporter.capture.assumptions.asking import (
     sym_node_changed,
 )
 from onnxwright.exporter.capture.assumptions.examples import at_size
-from onnxwright.exporter.capture.model_lines import calling_frame
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.model_lines import calling_frame
 from onnxwright.exporter.capture.session.session import current
 
 

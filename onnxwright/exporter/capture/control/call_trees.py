@@ -7,8 +7,8 @@ from collections.abc import Container
 from types import ModuleType
 from typing import Any, Union
 
-from onnxwright.exporter.capture.control.stand_ins import CLASSES
 from onnxwright.exporter.capture.control.syntax_trees import Place, Transformer, copied, placed
+from onnxwright.exporter.capture.session.stand_ins import CLASSES
 
 NAME = "_ow_control"
 """The name of `runtime` in converted code: a free variable."""

@@ -26,7 +26,6 @@ from onnxwright.exporter.capture.control.convertible import (
     is_convertible,
     without_fx,
 )  # fmt: skip
-from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.opaque import (
     OUTSIDE,
     call_noted,
@@ -41,6 +40,7 @@ from onnxwright.exporter.capture.control.places import (
     has_items,
     has_state,
 )
+from onnxwright.exporter.capture.control.replacement_table import Own, replace_attributes, replaced
 from onnxwright.exporter.capture.control.store import (
     Store,
     current,
@@ -48,7 +48,7 @@ from onnxwright.exporter.capture.control.store import (
     note_elements,
     original,
 )
-from onnxwright.exporter.capture.replacements.table import Own, replace_attributes, replaced
+from onnxwright.exporter.capture.session.errors import OpaqueCallError
 
 # By which PyTorch calls the `forward` of such a function; None where it is written in C++ (2.14).
 _APPLY = getattr(torch.autograd.Function.apply, "__func__", None)

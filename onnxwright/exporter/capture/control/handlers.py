@@ -17,8 +17,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
-from onnxwright.exporter.capture.control.errors import stops_capture
-from onnxwright.exporter.capture.session.errors import CaughtError
+from onnxwright.exporter.capture.session.errors import CaughtError, stops_capture
 from onnxwright.exporter.capture.session.session import refused_here
 from onnxwright.exporter.places import is_of_user
 

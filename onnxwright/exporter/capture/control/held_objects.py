@@ -21,7 +21,6 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
@@ -37,6 +36,7 @@ from onnxwright.exporter.capture.control.places import (
     is_array,
     is_same,
 )
+from onnxwright.exporter.capture.session.program_lists import is_rows
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import FakeTensor
 

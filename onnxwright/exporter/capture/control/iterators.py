@@ -11,9 +11,9 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 from onnxwright.exporter.capture.control import convert
-from onnxwright.exporter.capture.control.errors import IteratorTakenError, NotTakenBackError
 from onnxwright.exporter.capture.control.places import Position, is_closed
 from onnxwright.exporter.capture.control.store import Store, current
+from onnxwright.exporter.capture.session.errors import IteratorTakenError, NotTakenBackError
 from onnxwright.exporter.places import is_of_user
 
 

@@ -17,7 +17,6 @@ from onnxwright.exporter.capture.control import convert
 from onnxwright.exporter.capture.control import runtime as _runtime  # noqa: F401 - says which
 from onnxwright.exporter.capture.control.convertible import is_convertible
 from onnxwright.exporter.capture.control.held_objects import HeldTensors
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     PLAIN,
@@ -34,9 +33,10 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.reaching import ages
 from onnxwright.exporter.capture.control.settings import Settings
 from onnxwright.exporter.capture.control.snapshot import Snapshot
-from onnxwright.exporter.capture.control.stand_ins import StandIns
 from onnxwright.exporter.capture.control.store import Store, Write, current, open_store
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.program_lists import is_rows
+from onnxwright.exporter.capture.session.stand_ins import StandIns
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import tracing
 from onnxwright.exporter.torch_lock import TORCH_LOCK

@@ -15,7 +15,6 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.convertible import is_convertible
-from onnxwright.exporter.capture.control.errors import OpaqueCallError
 from onnxwright.exporter.capture.control.places import (
     PLAIN,
     Cell,
@@ -25,7 +24,8 @@ from onnxwright.exporter.capture.control.places import (
     has_items,
 )
 from onnxwright.exporter.capture.control.store import Store
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.session.errors import OpaqueCallError
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.places import is_of_user
 
 

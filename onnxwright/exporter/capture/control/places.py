@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import List, is_rows
+from onnxwright.exporter.capture.session.program_lists import List, is_rows
 from onnxwright.exporter.torch_internals import modes_disabled
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None))

@@ -12,7 +12,7 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.places import PLAIN
-from onnxwright.exporter.capture.model_lines import calling_frame
+from onnxwright.exporter.capture.session.model_lines import calling_frame
 from onnxwright.exporter.places import CAPTURE
 
 _SKIPPED = frozenset(

@@ -16,7 +16,6 @@ import torch
 
 from onnxwright.exporter.capture.control import convert
 from onnxwright.exporter.capture.control.convertible import is_convertible
-from onnxwright.exporter.capture.control.errors import stops_capture
 from onnxwright.exporter.capture.control.functions import (
     bound,
     function,
@@ -24,7 +23,6 @@ from onnxwright.exporter.capture.control.functions import (
 )
 from onnxwright.exporter.capture.control.handlers import Handlers, with_handlers
 from onnxwright.exporter.capture.control.iterators import own_iterator
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.opaque import note_object
 from onnxwright.exporter.capture.control.places import (
     MISSING,
@@ -34,7 +32,6 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
     has_items,
 )
-from onnxwright.exporter.capture.control.stand_ins import Float, Int, Kind, is_kind, truth
 from onnxwright.exporter.capture.control.store import (
     Store,
     current,
@@ -42,6 +39,9 @@ from onnxwright.exporter.capture.control.store import (
     note_elements,
     original,
 )
+from onnxwright.exporter.capture.session.errors import stops_capture
+from onnxwright.exporter.capture.session.program_lists import kind_of
+from onnxwright.exporter.capture.session.stand_ins import Float, Int, Kind, is_kind, truth
 
 _PLAIN_ITEMS = (list, tuple, dict, str, torch.Tensor, torch.Size, torch.nn.Parameter, range, set)
 _VIEWS: tuple[Any, ...] = (type({}.items()), type({}.keys()), type({}.values()))

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from onnxwright.exporter.capture.control.errors import UnseenChangeError
 from onnxwright.exporter.capture.control.held_objects import (
     Kept,
     Reached,
@@ -20,6 +19,7 @@ from onnxwright.exporter.capture.control.held_objects import (
 )
 from onnxwright.exporter.capture.control.places import MISSING
 from onnxwright.exporter.capture.control.snapshot import Snapshot
+from onnxwright.exporter.capture.session.errors import UnseenChangeError
 
 
 class Setting(NamedTuple):

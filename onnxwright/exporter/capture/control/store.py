@@ -19,7 +19,6 @@ import torch
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.control.cached_functions import Cached
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import (
     MISSING,
     Elements,
@@ -29,8 +28,9 @@ from onnxwright.exporter.capture.control.places import (
     class_value,
 )
 from onnxwright.exporter.capture.control.reaching import reached
-from onnxwright.exporter.capture.control.stand_ins import StandIns
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.program_lists import is_rows
+from onnxwright.exporter.capture.session.stand_ins import StandIns
 
 FACTORY = "_ow_factory"
 """The function that makes rewritten ones: names of functions that these make begin with it."""

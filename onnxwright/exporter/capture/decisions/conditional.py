@@ -10,20 +10,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.decisions.chosen_objects import (
-    Chosen,
-    add_chosen,
-    chosen_so_far,
-    note_chosen,
-    take_chosen,
-)
 from onnxwright.exporter.capture.decisions.equal_sides import are_equal
-from onnxwright.exporter.capture.decisions.sides import end_side, side_of
 from onnxwright.exporter.capture.decisions.size_sides import SizeSides
-from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
 from onnxwright.exporter.capture.decisions.truth import as_truth, kept_open
-from onnxwright.exporter.capture.graphs.aliases import Join, kept_equal, new_writes, settle
 from onnxwright.exporter.capture.graphs.emitting import emit, known_symbols, merged_sizes
 from onnxwright.exporter.capture.graphs.regions import (
     SYMBOLS,
@@ -40,15 +29,24 @@ from onnxwright.exporter.capture.lists.list_forms import (
     rows_kept,
     widened,
 )
-from onnxwright.exporter.capture.lists.list_writes import written
-from onnxwright.exporter.capture.model_lines import model_line, returning_frame
 from onnxwright.exporter.capture.session.errors import (
     DisagreementError,
     SharedWriteError,
     words,
 )
+from onnxwright.exporter.capture.session.model_lines import model_line, returning_frame
+from onnxwright.exporter.capture.session.program_lists import List
 from onnxwright.exporter.capture.session.session import current, refused_here
+from onnxwright.exporter.capture.values.aliases import Join, kept_equal, new_writes, settle
+from onnxwright.exporter.capture.values.chosen_objects import (
+    Chosen,
+    add_chosen,
+    chosen_so_far,
+    note_chosen,
+    take_chosen,
+)
 from onnxwright.exporter.capture.values.join import Build, Merger, Pair, common_dtype
+from onnxwright.exporter.capture.values.list_writes import written
 from onnxwright.exporter.capture.values.logic import (
     chosen,
     chosen_tag,
@@ -58,6 +56,8 @@ from onnxwright.exporter.capture.values.logic import (
 )
 from onnxwright.exporter.capture.values.one_of import WHICH, settled
 from onnxwright.exporter.capture.values.parts import leaves_of
+from onnxwright.exporter.capture.values.sides import end_side, side_of
+from onnxwright.exporter.capture.values.state import UNSET, Slot, State
 
 aten = torch.ops.aten
 

@@ -9,22 +9,22 @@ from typing import Any
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.assumptions.decisions import recorded_now
+from onnxwright.exporter.capture.assumptions.size_tests import Known, as_test, has_sides
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import handler_of, refuse_handled
 from onnxwright.exporter.capture.decisions.conditional import conditional
-from onnxwright.exporter.capture.decisions.size_tests import Known, as_test, has_sides
-from onnxwright.exporter.capture.decisions.state import UNSET, State, result_of
 from onnxwright.exporter.capture.decisions.truth import decided
-from onnxwright.exporter.capture.graphs.aliases import is_for_tags
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.session import (
     current,
     equal_sides,
     note,
     refused_here,
 )
+from onnxwright.exporter.capture.values.aliases import is_for_tags
 from onnxwright.exporter.capture.values.logic import suppose
+from onnxwright.exporter.capture.values.state import UNSET, State, result_of
 
 # -- raising ---------------------------------------------------------------------------------------
 # Errors that are raised for some values of a tensor, and caught by the model's own `except`.  A

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
 from onnxwright.exporter.capture.graphs.regions import tracer
 from onnxwright.exporter.capture.lists.list_calls import numbers_of
-from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.logic import combined
 from onnxwright.exporter.capture.values.numbers import is_of_run_time
 from onnxwright.exporter.capture.values.one_of import OneOf, each
+from onnxwright.exporter.capture.values.rows import Rows
 
 
 def equal(name: str, one: Any, other: Any) -> Any:

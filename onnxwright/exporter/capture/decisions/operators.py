@@ -10,16 +10,12 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.lists import List, kind_of
+from onnxwright.exporter.capture.assumptions.size_tests import as_test, has_sides, is_open
+from onnxwright.exporter.capture.assumptions.size_tests import supposing as test_supposed
 from onnxwright.exporter.capture.control.store import original
-from onnxwright.exporter.capture.decisions.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.equality import equal as equal_values
 from onnxwright.exporter.capture.decisions.equality import has_parts
-from onnxwright.exporter.capture.decisions.one_sided import refuse_names
-from onnxwright.exporter.capture.decisions.sides import side_of
-from onnxwright.exporter.capture.decisions.size_tests import as_test, has_sides, is_open
-from onnxwright.exporter.capture.decisions.size_tests import supposing as test_supposed
 from onnxwright.exporter.capture.decisions.truth import (
     as_truth,
     decided,
@@ -27,18 +23,22 @@ from onnxwright.exporter.capture.decisions.truth import (
     is_truth,
     kept_open,
 )
-from onnxwright.exporter.capture.graphs.aliases import are_same
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Region
 from onnxwright.exporter.capture.lists.list_calls import contained
-from onnxwright.exporter.capture.lists.list_writes import refuse_effects
-from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.program_lists import List, kind_of
 from onnxwright.exporter.capture.session.session import current, refused_here
+from onnxwright.exporter.capture.values.aliases import are_same
+from onnxwright.exporter.capture.values.chosen_objects import is_object, refuse_write
 from onnxwright.exporter.capture.values.kinds import common
+from onnxwright.exporter.capture.values.list_writes import refuse_effects
 from onnxwright.exporter.capture.values.logic import combined, defined, supposing
 from onnxwright.exporter.capture.values.numbers import is_number as is_any_number
 from onnxwright.exporter.capture.values.numbers import is_of_run_time, is_of_run_time_or_size
 from onnxwright.exporter.capture.values.one_of import OneOf, each
+from onnxwright.exporter.capture.values.one_sided import refuse_names
+from onnxwright.exporter.capture.values.rows import Rows
+from onnxwright.exporter.capture.values.sides import side_of
 
 # -- `any` and `all`: each item is evaluated, until one is known to settle the result --------------
 

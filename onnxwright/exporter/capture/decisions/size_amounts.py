@@ -17,9 +17,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
 from onnxwright.exporter.capture.assumptions.facts import Facts
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.index_parts import axes_of
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.values.index_parts import axes_of
 from onnxwright.exporter.torch_internals import (
     FloorDiv,
     pytree,

@@ -24,18 +24,18 @@ from onnxwright.exporter.capture.assumptions.decisions import (
 from onnxwright.exporter.capture.assumptions.examples import at_size, fitting, value_of
 from onnxwright.exporter.capture.assumptions.facts import Facts
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
-from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
-from onnxwright.exporter.capture.decisions.size_amounts import amounts_generalized
-from onnxwright.exporter.capture.decisions.size_tests import (
+from onnxwright.exporter.capture.assumptions.size_tests import (
     Known,
     condition_of,
     empty_of,
     is_open,
     own_range,
 )
+from onnxwright.exporter.capture.assumptions.specialization import is_fixed_value
+from onnxwright.exporter.capture.decisions.size_amounts import amounts_generalized
 from onnxwright.exporter.capture.graphs.facts import forget_answers
 from onnxwright.exporter.capture.graphs.regions import fake_mode
-from onnxwright.exporter.capture.model_lines import model_line
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import is_of_user
 from onnxwright.exporter.torch_internals import Max, Min, ValueRanges, values_of_sizes

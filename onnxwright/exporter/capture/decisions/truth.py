@@ -9,13 +9,13 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, f
 
 from onnxwright.exporter.capture.assumptions.decisions import if_empty, recorded_now
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.loops.ranges import Counted
-from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.lists.ranges import Counted
+from onnxwright.exporter.capture.session.number_forms import as_tensor
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.logic import compared
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.picking import where
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.torch_internals import modes_disabled, values_of_sizes
 
 

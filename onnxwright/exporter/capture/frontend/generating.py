@@ -14,8 +14,9 @@ from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.control.syntax_trees import Place, copied, placed
 from onnxwright.exporter.capture.frontend.expressions import Expressions, as_test, call, thunk
 from onnxwright.exporter.capture.frontend.names import is_static
-from onnxwright.exporter.capture.frontend.structure import has_exits, python_name
+from onnxwright.exporter.capture.frontend.structure import has_exits
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import python_name
 
 _Node = TypeVar("_Node", bound=ast.AST)
 

@@ -30,8 +30,9 @@ from onnxwright.exporter.capture.control.syntax_trees import (
 from onnxwright.exporter.capture.frontend.expressions import RUNTIME, Expressions
 from onnxwright.exporter.capture.frontend.generating import Generator
 from onnxwright.exporter.capture.frontend.names import names_of
-from onnxwright.exporter.capture.frontend.structure import Structure, python_name
+from onnxwright.exporter.capture.frontend.structure import Structure
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, GeneratorError
+from onnxwright.exporter.capture.session.model_lines import python_name
 
 _REWRITTEN = "onnxwright.exporter.capture.rewritten"
 _CONTROL = "onnxwright.exporter.capture.control"

@@ -19,6 +19,7 @@ from onnxwright.converter.normalize.loop_exits import VALUE, loop_exits
 from onnxwright.diagnostics.span import Span
 from onnxwright.exporter.capture.frontend.names import bound_first, names_of
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import python_name
 
 # -- tries -----------------------------------------------------------------------------------------
 # `try` whose `except` or `else` decides, as one that records what it caught, with these after it.
@@ -295,11 +296,6 @@ def _without_names_in_test(loop: ast.While) -> ast.While:
     for one in (made, *stops):
         ast.copy_location(one, loop.test)
     return ast.fix_missing_locations(ast.copy_location(made, loop))
-
-
-def python_name(name: str) -> str:
-    """The Python name of an internal one of the passes."""
-    return "_ow_" + name[len(hir.INTERNAL) :] if name.startswith(hir.INTERNAL) else name
 
 
 def _has_exits(nodes: list[Any]) -> bool:

@@ -1,1 +1,1 @@
-"""Parts of torch's graph in the making: taken out, made functional, the memory of tensors."""
+"""Parts of torch's graph in the making: taken out, what they write, the memory of tensors."""

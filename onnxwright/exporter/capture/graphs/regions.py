@@ -24,10 +24,10 @@ from torch.fx.experimental.proxy_tensor import (
 )
 from typing_extensions import Self
 
-from onnxwright.exporter.capture import number_forms
 from onnxwright.exporter.capture.graphs.facts import Facts
 from onnxwright.exporter.capture.graphs.memory import NOTHING, Origin, aliases, origin_of
 from onnxwright.exporter.capture.graphs.writes import base_of, memory_of, viewed, written_arguments
+from onnxwright.exporter.capture.session import number_forms
 from onnxwright.exporter.capture.session.errors import SharedWriteError
 from onnxwright.exporter.capture.session.session import current
 

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.control.lists import List
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
-from onnxwright.exporter.capture.lists.columns import as_row
-from onnxwright.exporter.capture.lists.rows import Rows, like_of
-from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import model_span
+from onnxwright.exporter.capture.session.program_lists import List
+from onnxwright.exporter.capture.values.columns import as_row
 from onnxwright.exporter.capture.values.numbers import is_number, is_of_run_time, is_unknown, number
 from onnxwright.exporter.capture.values.one_of import OneOf, each
+from onnxwright.exporter.capture.values.rows import Rows, like_of
 
 
 def length_of(items: Any) -> Any:

@@ -11,10 +11,10 @@ from typing import Any
 
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.lists.columns import Column
-from onnxwright.exporter.capture.lists.rows import Rows, like_of
 from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.session.program_lists import kind_of
+from onnxwright.exporter.capture.values.columns import Column
+from onnxwright.exporter.capture.values.rows import Rows, like_of
 
 
 def widened(items: Any, like: Rows) -> Rows:

@@ -9,16 +9,14 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.index_parts import at_places
-from onnxwright.exporter.capture.lists.columns import Column, ItemForm, as_place
 from onnxwright.exporter.capture.lists.list_calls import no_set, stacked
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.number_forms import SYMBOLS, as_tensor
-from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.replacements.integer_arguments import is_dynamic
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.number_forms import SYMBOLS, as_tensor, is_dynamic
+from onnxwright.exporter.capture.session.program_lists import List
 from onnxwright.exporter.capture.session.session import Session, current
+from onnxwright.exporter.capture.values.columns import Column, ItemForm, as_place
+from onnxwright.exporter.capture.values.index_parts import at_places
 from onnxwright.exporter.capture.values.numbers import (
     as_new_tensor,
     is_number,
@@ -26,6 +24,7 @@ from onnxwright.exporter.capture.values.numbers import (
     is_unknown,
     stands_for_number,
 )
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.torch_internals import FakeTensor, is_fake, pytree, refs_tensor
 
 _INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)

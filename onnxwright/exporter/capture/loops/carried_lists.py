@@ -13,13 +13,9 @@ from typing import Any, Optional
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.decisions.size_tests import is_certain
-from onnxwright.exporter.capture.decisions.state import UNSET, Slot, State
+from onnxwright.exporter.capture.assumptions.size_tests import is_certain
 from onnxwright.exporter.capture.graphs.emitting import known_symbols
-from onnxwright.exporter.capture.lists.building_rows import BuildingRows, LoopList
 from onnxwright.exporter.capture.lists.list_forms import form_of_item, is_ragged, item_of, widened
-from onnxwright.exporter.capture.lists.list_writes import check_own
-from onnxwright.exporter.capture.lists.rows import Rows
 from onnxwright.exporter.capture.loops.carries import Carry
 from onnxwright.exporter.capture.session.errors import (
     DisagreementError,
@@ -27,6 +23,10 @@ from onnxwright.exporter.capture.session.errors import (
     LoopChangeError,
     UnevenItemError,
 )
+from onnxwright.exporter.capture.values.building_rows import BuildingRows, LoopList
+from onnxwright.exporter.capture.values.list_writes import check_own
+from onnxwright.exporter.capture.values.rows import Rows
+from onnxwright.exporter.capture.values.state import UNSET, Slot, State
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.decisions.conditional import Outputs
-from onnxwright.exporter.capture.decisions.state import UNSET
-from onnxwright.exporter.capture.graphs.aliases import kept_equal
 from onnxwright.exporter.capture.graphs.emitting import emit, new_size
 from onnxwright.exporter.capture.graphs.memory import node_of
 from onnxwright.exporter.capture.graphs.regions import (
@@ -22,11 +20,13 @@ from onnxwright.exporter.capture.graphs.regions import (
     operand_values,
     tracer,
 )
-from onnxwright.exporter.capture.number_forms import dtype_of
 from onnxwright.exporter.capture.session.errors import LoopChangeError, words
+from onnxwright.exporter.capture.session.number_forms import dtype_of
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.aliases import kept_equal
 from onnxwright.exporter.capture.values.join import Pair, common_dtype
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
+from onnxwright.exporter.capture.values.state import UNSET
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.reaching import named_now
-from onnxwright.exporter.capture.decisions.chosen_objects import Chosen, add_chosen, is_object
-from onnxwright.exporter.capture.graphs.aliases import has_tags, refusal
 from onnxwright.exporter.capture.graphs.memory import (
     NOTHING,
     Alias,
@@ -32,8 +29,11 @@ from onnxwright.exporter.capture.graphs.memory import (
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.graphs.writes import memory_of
 from onnxwright.exporter.capture.loops.carries import Carry
-from onnxwright.exporter.capture.model_lines import model_line, returning_frame
+from onnxwright.exporter.capture.session.model_lines import model_line, returning_frame
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.aliases import has_tags, refusal
+from onnxwright.exporter.capture.values.chosen_objects import Chosen, add_chosen, is_object
 from onnxwright.exporter.capture.values.parts import parts_of
 
 # A loop has as many numbers for the tensors that its iterations make, as a power of 2.

@@ -8,14 +8,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.control.places import Place
 from onnxwright.exporter.capture.control.store import Side
-from onnxwright.exporter.capture.decisions.chosen_objects import chosen_so_far, take_chosen
-from onnxwright.exporter.capture.decisions.sides import end_side, side_of
-from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth
-from onnxwright.exporter.capture.graphs.aliases import new_writes, settle
 from onnxwright.exporter.capture.graphs.emitting import known_symbols
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, Part, Region
 from onnxwright.exporter.capture.lists.list_forms import rows_kept
@@ -36,7 +31,6 @@ from onnxwright.exporter.capture.loops.carries import (
     with_leaves,
 )
 from onnxwright.exporter.capture.loops.loop_aliases import CarriedObjects, LoopAliases
-from onnxwright.exporter.capture.model_lines import returned_places
 from onnxwright.exporter.capture.session.errors import (
     ChangedInPlaceError,
     DisagreementError,
@@ -45,10 +39,16 @@ from onnxwright.exporter.capture.session.errors import (
     UnevenItemError,
     words,
 )
+from onnxwright.exporter.capture.session.model_lines import returned_places
+from onnxwright.exporter.capture.session.program_lists import is_rows
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.aliases import new_writes, settle
+from onnxwright.exporter.capture.values.chosen_objects import chosen_so_far, take_chosen
 from onnxwright.exporter.capture.values.join import Merger, form_of, grows_again, widen
 from onnxwright.exporter.capture.values.one_of import OneOf, possible
 from onnxwright.exporter.capture.values.parts import is_leaf, is_same_items, items_of, leaves_of
+from onnxwright.exporter.capture.values.sides import end_side, side_of
+from onnxwright.exporter.capture.values.state import UNSET, State
 
 
 class Loop:

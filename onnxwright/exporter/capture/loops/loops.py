@@ -16,26 +16,19 @@ from torch.fx.experimental.symbolic_shapes import (
     free_unbacked_symbols,
 )
 
-from onnxwright.exporter.capture.control.lists import List, is_rows, own_list
+from onnxwright.exporter.capture.assumptions.size_tests import empty_of, is_certain
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.decisions.deciding import if_
-from onnxwright.exporter.capture.decisions.one_sided import refuse_names
 from onnxwright.exporter.capture.decisions.operators import and_, not_
-from onnxwright.exporter.capture.decisions.sides import changes_nothing, places_of, side_of
-from onnxwright.exporter.capture.decisions.size_tests import empty_of, is_certain
-from onnxwright.exporter.capture.decisions.state import UNSET, State
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
-from onnxwright.exporter.capture.graphs.aliases import is_for_tags
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
-from onnxwright.exporter.capture.lists.list_writes import written
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.loops import ranges
+from onnxwright.exporter.capture.lists import ranges
+from onnxwright.exporter.capture.lists.ranges import counting
 from onnxwright.exporter.capture.loops.carried_lists import Trips
-from onnxwright.exporter.capture.loops.iterators import LazyIterator, note_left, refuse_left, taken
 from onnxwright.exporter.capture.loops.looping import Loop
-from onnxwright.exporter.capture.loops.ranges import counting
-from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, LoopChangeError
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.program_lists import List, is_rows, own_list
 from onnxwright.exporter.capture.session.session import (
     current,
     fixed_places,
@@ -43,8 +36,15 @@ from onnxwright.exporter.capture.session.session import (
     note_iteration,
     refused_here,
 )
+from onnxwright.exporter.capture.values.aliases import is_for_tags
 from onnxwright.exporter.capture.values.going_through import Places, gone_through
+from onnxwright.exporter.capture.values.iterators import LazyIterator, note_left, refuse_left, taken
+from onnxwright.exporter.capture.values.list_writes import written
 from onnxwright.exporter.capture.values.one_of import settled
+from onnxwright.exporter.capture.values.one_sided import refuse_names
+from onnxwright.exporter.capture.values.rows import Rows
+from onnxwright.exporter.capture.values.sides import changes_nothing, places_of, side_of
+from onnxwright.exporter.capture.values.state import UNSET, State
 
 # The kind of a loop whose iterations only follow from the sizes of inputs.
 LOOP_OVER_SIZE = "Loop over a size"

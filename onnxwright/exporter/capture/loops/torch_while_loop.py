@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxwright.exporter.capture.control.functions import bound
-from onnxwright.exporter.capture.decisions.state import State
 from onnxwright.exporter.capture.graphs.regions import tracer
 from onnxwright.exporter.capture.loops.loops import while_
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.state import State
 
 
 def while_loop_of_torch(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from onnxwright.exporter.capture.call_handlers import CallHandler
 from onnxwright.exporter.capture.quantized.packed import (
     Packed,
     PackedRows,
@@ -29,6 +28,7 @@ from onnxwright.exporter.capture.quantized.tensors import (
     integers,
     quantize,
 )
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.torch_internals import pytree
 
 _SHAPING = (

@@ -13,9 +13,9 @@ import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import PythonKeyTracer
 
-from onnxwright.exporter.capture.control.errors import ArrayMemoryError
 from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.errors import ArrayMemoryError
 from onnxwright.exporter.torch_internals import FakeTensor, modes_disabled
 
 

@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.graphs.memory import aliases, node_of
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.torch_internals import FakeTensor, pytree, tracing
 
 _Buffers = dict[str, Any]

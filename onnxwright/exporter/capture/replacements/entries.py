@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control import replacement_table as table
+from onnxwright.exporter.capture.control.replacement_table import Change, Replacement
 from onnxwright.exporter.capture.decisions.deciding import cond_of_torch
 from onnxwright.exporter.capture.lists.torch_functions import (
     lists_of_numbers,
@@ -30,14 +32,12 @@ from onnxwright.exporter.capture.replacements import (
     stack_traces,
     static_caches,
     substitutes,
-    table,
     torch_func,
     torch_state,
     views,
     vision_grids,
 )
-from onnxwright.exporter.capture.replacements.changes import Changes, Entry, applied
-from onnxwright.exporter.capture.replacements.table import Change, Replacement
+from onnxwright.exporter.capture.session.changes import Changes, Entry, applied
 from onnxwright.exporter.capture.values.symbol_operators import operators_of_symbols
 
 _CASTS = "torch.export refuses the parameters that a cast of a module puts in place of its own"

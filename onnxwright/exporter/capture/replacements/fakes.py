@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.torch_internals import DispatchKey, fake_impls
 
 aten = torch.ops.aten

@@ -17,9 +17,9 @@ import torch
 from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch.nn.attention import flex_attention as flex
 
-from onnxwright.exporter.capture.model_lines import calling_frame
-from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.torch_func import traced_below_autograd
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.model_lines import calling_frame
 from onnxwright.exporter.torch_internals import math_attention
 
 _MAPPED = flex._vmap_for_bhqkv

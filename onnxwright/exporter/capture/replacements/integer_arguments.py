@@ -13,13 +13,8 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
-from onnxwright.exporter.capture.number_forms import SIZES, as_tensor
-from onnxwright.exporter.torch_internals import pytree, refs_tensor
-
-
-def is_dynamic(*values: Any) -> bool:
-    """Whether there is a dynamic number among values, or in lists and tuples of them."""
-    return any(isinstance(x, SIZES) for x in pytree.tree_leaves(values))
+from onnxwright.exporter.capture.session.number_forms import as_tensor, is_dynamic
+from onnxwright.exporter.torch_internals import refs_tensor
 
 
 def with_size_computed(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.call_handlers import Below, CallHandler
-from onnxwright.exporter.capture.held_state import run_unchanged
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.control.held_state import run_unchanged
+from onnxwright.exporter.capture.session.call_handlers import Below, CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.torch_internals import size_functions as functions
 
 _POOLERS = "torchvision.ops.poolers"

@@ -19,7 +19,7 @@ from typing_extensions import Self
 from onnxwright.diagnostics.caller import user_span
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import fail
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 
 # -- recurrent operators with lengths --------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.sym_node import SymNode
 
 from onnxwright.exporter.capture.assumptions.asking import sym_node_changed
-from onnxwright.exporter.capture.number_forms import SIZES
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.number_forms import SIZES
 
 _OPERATIONS = (
     "add", "sub", "mul", "mod", "floordiv", "int_floordiv", "sym_max", "sym_min",

@@ -18,8 +18,7 @@ import torch
 from torch.nn import functional
 from torch.utils.weak import WeakIdKeyDictionary
 
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.number_forms import SIZES
+from onnxwright.exporter.capture.control.replacement_table import Substitute, in_force
 from onnxwright.exporter.capture.replacements.size_numbers import (
     RULES,
     is_integer,
@@ -27,7 +26,8 @@ from onnxwright.exporter.capture.replacements.size_numbers import (
     ratio_of,
     without_fraction,
 )
-from onnxwright.exporter.capture.replacements.table import Substitute, in_force
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.number_forms import SIZES
 
 _MAKERS = (torch.tensor, torch.as_tensor, torch.scalar_tensor, torch.asarray)
 _T = torch.Tensor

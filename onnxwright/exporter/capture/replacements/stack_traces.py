@@ -14,8 +14,8 @@ from typing import Any
 from torch.fx import proxy
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
-from onnxwright.exporter.capture.model_lines import calling_frame
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.model_lines import calling_frame
 from onnxwright.exporter.places import CAPTURE
 
 _LAYERS = "nn/modules/"

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.control.errors import OtherMemoryError
-from onnxwright.exporter.capture.number_forms import as_tensor
-from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.replacements.table import Substitute, in_force
+from onnxwright.exporter.capture.control.replacement_table import Substitute, in_force
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.errors import OtherMemoryError
+from onnxwright.exporter.capture.session.number_forms import as_tensor
 
 
 def dropout(

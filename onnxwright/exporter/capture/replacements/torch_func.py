@@ -19,8 +19,8 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
 from torch.overrides import _get_current_function_mode, _pop_mode_temporarily
 
-from onnxwright.exporter.capture.replacements.changes import Changes
 from onnxwright.exporter.capture.replacements.fakes import without_fakes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.torch_internals import DispatchKey, pytree
 
 # What torch says of them, and its files that run them.

@@ -6,12 +6,9 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.replacements import (
-    integer_arguments,
-    substitutes,
-    table,
-)
-from onnxwright.exporter.capture.replacements.table import Substitute
+from onnxwright.exporter.capture.control import replacement_table as table
+from onnxwright.exporter.capture.control.replacement_table import Substitute
+from onnxwright.exporter.capture.replacements import integer_arguments, substitutes
 
 _INTEGER = "an integer argument is asked of the size: the program would keep that of the example"
 _LISTED = "`torch.tensor` alone follows dynamic sizes in a list (`torch._refs.tensor`)"

@@ -11,8 +11,8 @@ from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.exporter.capture.assumptions.specialization import forward_ad_rewound
 from onnxwright.exporter.capture.graphs.regions import tracer
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.places import line_of
 
 

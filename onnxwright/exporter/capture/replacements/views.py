@@ -15,7 +15,7 @@ import torch
 from torch import _prims_common as utils
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.torch_internals import fake_impls
 
 aten = torch.ops.aten

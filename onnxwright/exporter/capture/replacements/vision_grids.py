@@ -26,7 +26,7 @@ import torch
 from torch.nn import functional
 
 from onnxwright.exporter.capture.control.reaching import names_of
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 
 _UTILS = "transformers.vision_utils"
 # Models whose `get_rope_index` places words and images as `_rope_index` does.

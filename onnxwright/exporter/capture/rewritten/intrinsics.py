@@ -15,38 +15,44 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from onnxwright.exporter.capture.assumptions.size_tests import is_open
 from onnxwright.exporter.capture.control import functions as control
 from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.control.iterators import made_here
-from onnxwright.exporter.capture.control.lists import kind_of, own_list
 from onnxwright.exporter.capture.control.runtime import noted
-from onnxwright.exporter.capture.control.stand_ins import Kind, is_kind
 from onnxwright.exporter.capture.control.store import original
-from onnxwright.exporter.capture.decisions.chosen_objects import choice_of
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.operators import all_, any_, chain, not_
-from onnxwright.exporter.capture.decisions.size_tests import is_open
 from onnxwright.exporter.capture.decisions.truth import as_truth, decided
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
+from onnxwright.exporter.capture.lists import ranges
 from onnxwright.exporter.capture.lists.list_calls import (
     count_of,
     index_of,
     length_of,
     made_set,
 )
-from onnxwright.exporter.capture.lists.ordering import add, append, extreme, remove, sort, sorted_
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.loops import ranges
-from onnxwright.exporter.capture.loops.iterators import (
+from onnxwright.exporter.capture.lists.ranges import window
+from onnxwright.exporter.capture.loops.loops import extend, generated, listed
+from onnxwright.exporter.capture.rewritten.ordering import (
+    add,
+    append,
+    extreme,
+    remove,
+    sort,
+    sorted_,
+)
+from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.program_lists import kind_of, own_list
+from onnxwright.exporter.capture.session.session import current, refused_here
+from onnxwright.exporter.capture.session.stand_ins import Kind, is_kind
+from onnxwright.exporter.capture.values.chosen_objects import choice_of
+from onnxwright.exporter.capture.values.iterators import (
     LazyIterator,
     note_taken,
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.loops.loops import extend, generated, listed
-from onnxwright.exporter.capture.loops.ranges import window
-from onnxwright.exporter.capture.session.errors import CannotRewriteError
-from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.values.kinds import is_of_type, type_
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,
@@ -56,6 +62,7 @@ from onnxwright.exporter.capture.values.numbers import (
     stands_for_number,
 )
 from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, repr_, str_
 
 

@@ -5,7 +5,7 @@ Outside a capture by source, and for plain values, each does what Python does.
 
 import functools
 
-from onnxwright.exporter.capture.control.lists import own_list
+from onnxwright.exporter.capture.assumptions.size_tests import as_test as truth
 from onnxwright.exporter.capture.decisions.deciding import assert_, choose, if_, is_unset
 from onnxwright.exporter.capture.decisions.operators import (
     and_,
@@ -17,12 +17,9 @@ from onnxwright.exporter.capture.decisions.operators import (
     not_,
     or_,
 )
-from onnxwright.exporter.capture.decisions.size_tests import as_test as truth
-from onnxwright.exporter.capture.decisions.state import State
-from onnxwright.exporter.capture.lists import items
-from onnxwright.exporter.capture.lists.items import augment, augment_item, set_item, set_items
 from onnxwright.exporter.capture.lists.list_calls import repeated
 from onnxwright.exporter.capture.loops.loops import extend, for_, generated, listed, while_
+from onnxwright.exporter.capture.rewritten import items
 from onnxwright.exporter.capture.rewritten.intrinsics import (
     bound,
     builtin,
@@ -31,9 +28,12 @@ from onnxwright.exporter.capture.rewritten.intrinsics import (
     slice_of,
     zip_items,
 )
+from onnxwright.exporter.capture.rewritten.items import augment, augment_item, set_item, set_items
+from onnxwright.exporter.capture.session.program_lists import own_list
 from onnxwright.exporter.capture.values import numbers
 from onnxwright.exporter.capture.values.kinds import class_of, is_of_type, is_tensor
 from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.state import State
 from onnxwright.exporter.capture.values.symbol_operators import bits
 from onnxwright.exporter.capture.values.texts import format_, join_, percent, text
 

@@ -1,1 +1,5 @@
-"""One try of a capture by source: what it records, and what stops it."""
+"""One try of a capture: what it records, what stops it, and what all other rooms ask.
+
+`session` is the record, `errors` what stops it; `model_lines` has the user's line, `number_forms`
+and `stand_ins` the forms of numbers and objects, `changes` what is undone at the end.
+"""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from onnxwright.exporter.capture.control.stand_ins import KINDS
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.capture.session.errors import RefusedError
-from onnxwright.exporter.capture.values.truths import Truths
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.stand_ins import KINDS
+from onnxwright.exporter.capture.session.truths import Truths
 from onnxwright.exporter.places import line_of
 
 if TYPE_CHECKING:

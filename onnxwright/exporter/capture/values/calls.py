@@ -9,16 +9,20 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.call_handlers import Below, CallHandler
-from onnxwright.exporter.capture.control.errors import CaptureStoppedError
-from onnxwright.exporter.capture.control.lists import kind_of
-from onnxwright.exporter.capture.graphs.aliases import new_writes, settle
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.number_forms import as_tensor
-from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.session.errors import DisagreementError, NumberReadError, words
+from onnxwright.exporter.capture.session.call_handlers import Below, CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.errors import (
+    CaptureStoppedError,
+    DisagreementError,
+    NumberReadError,
+    words,
+)
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.number_forms import as_tensor
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.aliases import new_writes, settle
 from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed, stands_for_number

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.places import PLAIN, is_container
 from onnxwright.exporter.capture.graphs.emitting import are_known
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
-from onnxwright.exporter.capture.number_forms import NUMBERS
+from onnxwright.exporter.capture.session.number_forms import NUMBERS
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.parts import leaves_of, parts_of, slots_of
 from onnxwright.exporter.torch_internals import FakeTensor

@@ -20,16 +20,14 @@ from typing import Any, Union
 import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.places import PLAIN, is_container
-from onnxwright.exporter.capture.decisions.state import UNSET
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, is_traced
-from onnxwright.exporter.capture.lists.building_rows import BuildingRows
-from onnxwright.exporter.capture.lists.rows import Parts, Rows
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.number_forms import dtype_of
 from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError, words
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.number_forms import dtype_of
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
+from onnxwright.exporter.capture.values.building_rows import BuildingRows
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
     is_choosable,
@@ -42,6 +40,8 @@ from onnxwright.exporter.capture.values.candidates import (
 )
 from onnxwright.exporter.capture.values.one_of import WHICH, OneOf, part_name
 from onnxwright.exporter.capture.values.parts import is_leaf, parts_of
+from onnxwright.exporter.capture.values.rows import Parts, Rows
+from onnxwright.exporter.capture.values.state import UNSET
 
 Build = Callable[[Sequence[Any]], Any]
 Contents = Mapping[tuple[int, Union[str, None]], Any]

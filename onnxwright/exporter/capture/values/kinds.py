@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control import stand_ins
-from onnxwright.exporter.capture.control.stand_ins import KINDS
-from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.session import stand_ins
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
 from onnxwright.exporter.capture.session.session import current, refused_here
+from onnxwright.exporter.capture.session.stand_ins import KINDS
 from onnxwright.exporter.capture.values.one_of import each
+from onnxwright.exporter.capture.values.rows import Rows
 
 
 def is_of_type(value: Any, kinds: Any) -> Any:

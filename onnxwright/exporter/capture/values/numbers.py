@@ -22,9 +22,9 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.graphs.regions import tracer
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.number_forms import NUMBERS, SYMBOLS, as_tensor
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.number_forms import NUMBERS, SYMBOLS, as_tensor
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.picking import where
 from onnxwright.exporter.places import line_of

@@ -19,16 +19,16 @@ from typing import Any
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import refuse_handled
 from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
-from onnxwright.exporter.capture.decisions.sides import side_of
-from onnxwright.exporter.capture.decisions.state import Branch, State, result_of
 from onnxwright.exporter.capture.graphs.regions import Region
-from onnxwright.exporter.capture.lists.rows import Parts
-from onnxwright.exporter.capture.model_lines import is_text_used, model_line
-from onnxwright.exporter.capture.session.errors import CannotRewriteError, words
+from onnxwright.exporter.capture.session.errors import (
+    CannotRewriteError,
+    CaptureStoppedError,
+    words,
+)
+from onnxwright.exporter.capture.session.model_lines import is_text_used, model_line
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.candidates import (
     form_key,
@@ -43,6 +43,9 @@ from onnxwright.exporter.capture.values.candidates import (
 from onnxwright.exporter.capture.values.logic import is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
 from onnxwright.exporter.capture.values.picking import looked_up, picked_number, where
+from onnxwright.exporter.capture.values.rows import Parts
+from onnxwright.exporter.capture.values.sides import side_of
+from onnxwright.exporter.capture.values.state import Branch, State, result_of
 from onnxwright.exporter.places import line_of
 
 WHICH = " as one of several values"

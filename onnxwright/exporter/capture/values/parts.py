@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.control.places import Items
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
-from onnxwright.exporter.capture.lists.rows import Parts, Rows
-from onnxwright.exporter.capture.number_forms import NUMBERS
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.number_forms import NUMBERS
+from onnxwright.exporter.capture.session.program_lists import List, kind_of
+from onnxwright.exporter.capture.values.rows import Parts, Rows
 
 
 def is_leaf(value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.number_forms import as_tensor
+from onnxwright.exporter.capture.session.number_forms import as_tensor
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.logic import combined, is_number
 

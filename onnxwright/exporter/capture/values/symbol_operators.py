@@ -15,8 +15,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import SymT, free_unbacked_symbols, symbol_is_type
 
 from onnxwright.exporter.capture.graphs.regions import tracer
-from onnxwright.exporter.capture.number_forms import SYMBOLS
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.number_forms import SYMBOLS
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import (
     OPERATIONS,

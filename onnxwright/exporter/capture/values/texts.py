@@ -17,17 +17,17 @@ import torch
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.call_handlers import CallHandler
-from onnxwright.exporter.capture.control.lists import is_rows
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
-from onnxwright.exporter.capture.model_lines import (
+from onnxwright.exporter.capture.session.call_handlers import CallHandler
+from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.errors import NumberReadError, TextUsedError
+from onnxwright.exporter.capture.session.model_lines import (
     calling_line,
     is_machinery,
     is_text_used,
     model_line,
 )
-from onnxwright.exporter.capture.replacements.changes import Changes
-from onnxwright.exporter.capture.session.errors import NumberReadError, TextUsedError
+from onnxwright.exporter.capture.session.program_lists import is_rows
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, each

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from onnxwright.exporter.capture.replacements.changes import (
+from onnxwright.exporter.capture.session.changes import (
     Changes,
     active,
     are_attributes_replaced,

@@ -16,7 +16,6 @@ from onnxwright.converter.frontend.hir import INTERNAL, RESULT
 from onnxwright.converter.normalize.loop_exits import VALUE
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.capture.frontend.structure import python_name
 from onnxwright.exporter.places import line_of
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
@@ -131,6 +130,12 @@ def is_text_used(file: str, line: int) -> bool:
 # `if test: return held` and then `held["n"] = 1`: the result may be `held`, and is not changed,
 # for a run that returned it does not come to the change.  So while a function runs nothing changes
 # what it has returned; after that, changes count as those of any object that a decision chose.
+
+
+def python_name(name: str) -> str:
+    """The Python name of an internal one of the passes."""
+    return "_ow_" + name[len(INTERNAL) :] if name.startswith(INTERNAL) else name
+
 
 _NAMES = python_name(RESULT), python_name(INTERNAL + VALUE)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.torch_internals import pytree
+
 SIZES = (torch.SymInt, torch.SymFloat)
 SYMBOLS = (*SIZES, torch.SymBool)
 NUMBERS = (bool, int, float, *SYMBOLS)
@@ -47,3 +49,8 @@ def as_tensor(number: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     if isinstance(number, torch.Tensor):
         return number if dtype is None else number.to(dtype)
     return torch.scalar_tensor(number, dtype=dtype or dtype_of(number))
+
+
+def is_dynamic(*values: Any) -> bool:
+    """Whether there is a dynamic number among values, or in lists and tuples of them."""
+    return any(isinstance(x, SIZES) for x in pytree.tree_leaves(values))

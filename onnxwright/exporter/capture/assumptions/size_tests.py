@@ -20,7 +20,7 @@ from onnxwright.exporter.capture.assumptions.asking import passed_over
 from onnxwright.exporter.capture.assumptions.decisions import Decision, if_empty
 from onnxwright.exporter.capture.control import functions
 from onnxwright.exporter.capture.graphs.facts import forget_answers
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.torch_internals import ValueRanges, values_of_sizes
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from onnxwright.exporter.capture.control.errors import CaptureStoppedError
 from onnxwright.exporter.capture.control.places import Attribute, Position
 from onnxwright.exporter.capture.control.store import current as store_now
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.session.errors import UsedAgainError
+from onnxwright.exporter.capture.session.errors import CaptureStoppedError, UsedAgainError
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import line_of
 

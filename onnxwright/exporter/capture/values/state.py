@@ -17,9 +17,9 @@ from onnxwright.exporter.capture.control.places import (
     Variable,
 )
 from onnxwright.exporter.capture.control.store import current
-from onnxwright.exporter.capture.decisions.one_sided import note_one_sided
 from onnxwright.exporter.capture.session.errors import CaughtError
 from onnxwright.exporter.capture.session.session import refused_here
+from onnxwright.exporter.capture.values.one_sided import note_one_sided
 
 
 class _Unset:

@@ -15,8 +15,8 @@ import torch
 from onnxwright.exporter.capture.control.convertible import MUTATORS
 from onnxwright.exporter.capture.control.handlers import handler_of
 from onnxwright.exporter.capture.control.store import current as current_store
-from onnxwright.exporter.capture.model_lines import model_line
 from onnxwright.exporter.capture.session.errors import DisagreementError
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import line_of
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.lists.columns import Column
-from onnxwright.exporter.capture.lists.list_writes import misused
-from onnxwright.exporter.capture.lists.rows import Parts, Rows
 from onnxwright.exporter.capture.session.errors import ListUseError, UnevenItemError, words
+from onnxwright.exporter.capture.values.columns import Column
+from onnxwright.exporter.capture.values.list_writes import misused
+from onnxwright.exporter.capture.values.rows import Parts, Rows
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ import torch
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.exporter.capture.rewritten.functions import Rewritten
+from onnxwright.exporter.capture.frontend.rewritten_functions import Rewritten
 from onnxwright.exporter.capture.session.session import Choice, noting
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_lock import TORCH_LOCK

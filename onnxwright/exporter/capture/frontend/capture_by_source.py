@@ -16,13 +16,12 @@ import torch
 from torch import fx
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
+from onnxwright.exporter.capture.assumptions.size_tests import decide_sizes
 from onnxwright.exporter.capture.decisions.conditional import conditional
 from onnxwright.exporter.capture.decisions.size_sides import SizeDecisions
-from onnxwright.exporter.capture.decisions.size_tests import decide_sizes
+from onnxwright.exporter.capture.frontend.rewritten_functions import Rewritten
 from onnxwright.exporter.capture.lists.torch_functions import register_lists
-from onnxwright.exporter.capture.loops.iterators import RunTimeLengthError
-from onnxwright.exporter.capture.replacements.changes import Changes, Entry
-from onnxwright.exporter.capture.rewritten.functions import Rewritten
+from onnxwright.exporter.capture.session.changes import Changes, Entry
 from onnxwright.exporter.capture.session.errors import (
     ChosenChangedError,
     GeneratorError,
@@ -30,13 +29,14 @@ from onnxwright.exporter.capture.session.errors import (
     NumberReadError,
 )
 from onnxwright.exporter.capture.session.session import Session, set_session
-from onnxwright.exporter.capture.torch_errors import (
+from onnxwright.exporter.capture.session.torch_errors import (
     asks_number,
     is_about_fixed_size,
     is_about_stand_in,
     lines_passed,
     reads_value,
 )
+from onnxwright.exporter.capture.values.iterators import RunTimeLengthError
 from onnxwright.exporter.places import line_of
 
 # -- `torch.no_grad()` of programs that decide: an inference model has no use for it ---------------

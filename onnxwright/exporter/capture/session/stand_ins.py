@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from onnxwright.exporter.capture.control.lists import List
+from onnxwright.exporter.capture.session.program_lists import List
 from onnxwright.exporter.torch_internals import FakeTensor, ModuleProxy
 
 

@@ -16,8 +16,8 @@ import torch
 
 from onnxwright.exporter.capture.control.places import is_container
 from onnxwright.exporter.capture.control.reaching import named_now
-from onnxwright.exporter.capture.model_lines import is_running, model_line
 from onnxwright.exporter.capture.session.errors import ChosenChangedError
+from onnxwright.exporter.capture.session.model_lines import is_running, model_line
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import line_of
 

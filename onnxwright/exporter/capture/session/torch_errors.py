@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from onnxwright.diagnostics.file_owners import Owner, owner_of
-from onnxwright.exporter.capture.model_lines import is_frame_of_machinery
+from onnxwright.exporter.capture.session.model_lines import is_frame_of_machinery
 
 _NOT_FOUND = (KeyError, AttributeError)
 # A symbol for a number that is not known, in a text.

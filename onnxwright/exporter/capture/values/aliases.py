@@ -29,8 +29,8 @@ from onnxwright.exporter.capture.graphs.memory import (
 )
 from onnxwright.exporter.capture.graphs.regions import Part, node_for, tracer, value_of
 from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
-from onnxwright.exporter.capture.model_lines import is_running, model_line, returning_frame
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, ChosenChangedError
+from onnxwright.exporter.capture.session.model_lines import is_running, model_line, returning_frame
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.join import Pair
 from onnxwright.exporter.capture.values.one_of import WHICH

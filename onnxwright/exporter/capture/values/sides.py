@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
-from onnxwright.exporter.capture.control.errors import OpaqueCallError, UnseenChangeError
 from onnxwright.exporter.capture.control.places import (
     Attribute,
     Cell,
@@ -23,11 +22,16 @@ from onnxwright.exporter.capture.control.places import (
 )
 from onnxwright.exporter.capture.control.settings import Picture
 from onnxwright.exporter.capture.control.store import Side, Store, current, opened
-from onnxwright.exporter.capture.decisions.state import State, value_at
-from onnxwright.exporter.capture.loops.iterators import kind_of
-from onnxwright.exporter.capture.session.errors import ChangedInPlaceError, MayChangeError
+from onnxwright.exporter.capture.session.errors import (
+    ChangedInPlaceError,
+    MayChangeError,
+    OpaqueCallError,
+    UnseenChangeError,
+)
 from onnxwright.exporter.capture.session.session import refused_here
+from onnxwright.exporter.capture.values.iterators import kind_of
 from onnxwright.exporter.capture.values.logic import scope
+from onnxwright.exporter.capture.values.state import State, value_at
 
 
 @contextmanager

@@ -15,10 +15,10 @@ import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
-from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.graphs.regions import depth, empty
-from onnxwright.exporter.capture.number_forms import NUMBERS, as_tensor, dtype_of
 from onnxwright.exporter.capture.session.errors import LoopChangeError, words
+from onnxwright.exporter.capture.session.number_forms import NUMBERS, as_tensor, dtype_of
+from onnxwright.exporter.capture.session.program_lists import List, kind_of
 from onnxwright.exporter.capture.values.numbers import is_number, number
 
 

@@ -18,27 +18,27 @@ import torch
 from torch import fx
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.decisions.size_tests import (
+from onnxwright.exporter.capture.assumptions.size_tests import (
     is_certain,
     is_certain_if_filled,
     supposing,
 )
+from onnxwright.exporter.capture.control.handlers import may_raise
 from onnxwright.exporter.capture.graphs.memory import node_of
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer, value_of
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.loops.iterators import (
+from onnxwright.exporter.capture.session.errors import CannotRewriteError, ItemsReadError
+from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.number_forms import as_tensor
+from onnxwright.exporter.capture.session.session import Session, current
+from onnxwright.exporter.capture.values.iterators import (
     LazyIterator,
     note_left,
     reads_items,
     refuse_left,
     taken,
 )
-from onnxwright.exporter.capture.model_lines import model_line
-from onnxwright.exporter.capture.number_forms import as_tensor
-from onnxwright.exporter.capture.session.errors import CannotRewriteError, ItemsReadError
-from onnxwright.exporter.capture.session.session import Session, current
 from onnxwright.exporter.capture.values.numbers import is_unknown
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.places import line_of
 
 # How many iterations of a range of sizes are looked for.

@@ -15,12 +15,12 @@ from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.keeping import convert_calls
 from onnxwright.exporter.capture.control.store import Store, current
-from onnxwright.exporter.capture.decisions.chosen_objects import refuse_write
 from onnxwright.exporter.capture.frontend.rewriting import rewritten
-from onnxwright.exporter.capture.model_lines import is_machinery
-from onnxwright.exporter.capture.replacements.changes import Changes
+from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import is_machinery
 from onnxwright.exporter.capture.values.calls import asks
+from onnxwright.exporter.capture.values.chosen_objects import refuse_write
 from onnxwright.exporter.capture.values.one_of import OneOf
 from onnxwright.exporter.places import line_of
 

@@ -9,19 +9,17 @@ import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.control.lists import kind_of
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
-from onnxwright.exporter.capture.decisions.one_sided import refuse_name, refuse_names
 from onnxwright.exporter.capture.decisions.operators import contains
 from onnxwright.exporter.capture.decisions.truth import is_number
 from onnxwright.exporter.capture.lists.list_calls import no_set, part_of
-from onnxwright.exporter.capture.lists.rows import Rows
+from onnxwright.exporter.capture.lists.ranges import first_items
 from onnxwright.exporter.capture.loops.loops import extend
-from onnxwright.exporter.capture.loops.ranges import first_items
-from onnxwright.exporter.capture.number_forms import as_tensor
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.number_forms import as_tensor
+from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current, is_noting, note, refused_here
 from onnxwright.exporter.capture.values.going_through import picked
 from onnxwright.exporter.capture.values.join import common_dtype
@@ -32,8 +30,10 @@ from onnxwright.exporter.capture.values.numbers import (
     is_unknown,
 )
 from onnxwright.exporter.capture.values.one_of import OneOf, among, each, settled
+from onnxwright.exporter.capture.values.one_sided import refuse_name, refuse_names
 from onnxwright.exporter.capture.values.parts import is_leaf
 from onnxwright.exporter.capture.values.picking import checked_place, place_of_key, tensor_of
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.capture.values.symbol_operators import bits
 
 _LISTS = (list, tuple, torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)

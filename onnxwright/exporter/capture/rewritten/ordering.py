@@ -8,25 +8,24 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.assumptions.size_tests import empty_of
 from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.control.lists import List, kind_of
 from onnxwright.exporter.capture.decisions.deciding import choose
-from onnxwright.exporter.capture.decisions.size_tests import empty_of
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
-from onnxwright.exporter.capture.lists.items import item
+from onnxwright.exporter.capture.lists import ranges
 from onnxwright.exporter.capture.lists.list_calls import (
     list_of,
     no_set,
     numbers_of,
     stacked,
 )
-from onnxwright.exporter.capture.lists.list_writes import written
-from onnxwright.exporter.capture.lists.rows import Rows
-from onnxwright.exporter.capture.loops import ranges
 from onnxwright.exporter.capture.loops.loops import listed
-from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.replacements.size_results import is_of_sizes
+from onnxwright.exporter.capture.rewritten.items import item
 from onnxwright.exporter.capture.session.errors import CannotRewriteError
+from onnxwright.exporter.capture.session.model_lines import model_span
+from onnxwright.exporter.capture.session.program_lists import List, kind_of
+from onnxwright.exporter.capture.values.list_writes import written
 from onnxwright.exporter.capture.values.numbers import (
     has_one_element,
     is_of_run_time,
@@ -34,6 +33,7 @@ from onnxwright.exporter.capture.values.numbers import (
     number,
 )
 from onnxwright.exporter.capture.values.one_of import settled
+from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.capture.values.symbol_operators import floats_of_run_time
 
 _LEAVES = (torch.Tensor, bool, int, float, *SYMBOLS)

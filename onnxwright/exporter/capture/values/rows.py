@@ -29,10 +29,16 @@ import torch
 from typing_extensions import Self
 
 from onnxwright.exporter.capture.control.handlers import may_raise
-from onnxwright.exporter.capture.control.lists import List
-from onnxwright.exporter.capture.decisions.chosen_objects import note_item
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS
-from onnxwright.exporter.capture.lists.columns import (
+from onnxwright.exporter.capture.session.errors import (
+    ListUseError,
+    LoopChangeError,
+    UnevenItemError,
+    words,
+)
+from onnxwright.exporter.capture.session.program_lists import List
+from onnxwright.exporter.capture.values.chosen_objects import note_item
+from onnxwright.exporter.capture.values.columns import (
     LEAF,
     NUMBER,
     Column,
@@ -42,14 +48,8 @@ from onnxwright.exporter.capture.lists.columns import (
     columns_of,
     place_of,
 )
-from onnxwright.exporter.capture.lists.list_writes import misused, refuse_effects, written
-from onnxwright.exporter.capture.loops.iterators import reads_items, taken
-from onnxwright.exporter.capture.session.errors import (
-    ListUseError,
-    LoopChangeError,
-    UnevenItemError,
-    words,
-)
+from onnxwright.exporter.capture.values.iterators import reads_items, taken
+from onnxwright.exporter.capture.values.list_writes import misused, refuse_effects, written
 
 Parts = tuple[list[str], list[Any], Callable[[list[Any]], Any]]
 """The names of the parts of a value, the parts, and what makes such a value of others."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from onnxwright.exporter.capture.control.lists import List, is_rows
 from onnxwright.exporter.capture.control.places import Items
 from onnxwright.exporter.capture.control.store import current as store_now
-from onnxwright.exporter.capture.model_lines import model_span
 from onnxwright.exporter.capture.session.errors import CannotRewriteError, ListUseError
+from onnxwright.exporter.capture.session.model_lines import model_span
+from onnxwright.exporter.capture.session.program_lists import List, is_rows
 
 
 def written(items: list[Any], made: Any) -> None:
