@@ -274,9 +274,7 @@ def flash_attention_for_cpu(
     scale: float | None = None,
 ) -> tuple[Value, ...]:
     """Attention, and the logarithms of the sums of its scores; heads of queries may share keys."""
-    is_grouped = (
-        query.shape is not None and key.shape is not None and query.shape[1] != key.shape[1]
-    )
+    is_grouped = query.shape[1] != key.shape[1]
     a = Attention(query, key, value, attn_mask, is_causal, dropout_p, scale, is_grouped)
     return _with_logarithms(op, a)
 

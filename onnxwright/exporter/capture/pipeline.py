@@ -191,8 +191,8 @@ def _with_larger_example(
     return best
 
 
-# How often larger example inputs are tried: one more capture at most.
-_LARGER = 1
+# How often larger example inputs are tried.
+_LARGER = 2
 
 
 def _given(
