@@ -314,7 +314,6 @@ class Position(Place):
 
     def put(self, value: Any) -> None:
         """As of any place."""
-        return
 
     def is_same(self, one: Any, two: Any) -> bool:
         """As of any place."""
