@@ -56,9 +56,27 @@ class TorchWeight(TorchTensor):
         made.first_name = self.first_name or self.name
         return made
 
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as an array over the same memory."""
+        made: np.ndarray[Any, Any] = TorchTensor(_beside(self.raw)).numpy()
+        return made
+
     def permuted(self, perm: Sequence[int]) -> TorchWeight:
         """The tensor with its axes in another order, over the same memory."""
         return TorchWeight(self.raw.permute(tuple(perm)), name=self.name)
+
+
+def _beside(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor over the same memory, with a storage of its own.
+
+    `torch.Tensor.numpy` marks the storage of its tensor for good as the memory of an array.
+    """
+    if has_no_numbers(tensor) or tensor.device.type != "cpu":
+        return tensor
+    try:
+        return torch.from_dlpack(tensor.detach())
+    except (BufferError, RuntimeError, TypeError, ValueError):  # a type that DLPack does not have
+        return tensor
 
 
 def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
@@ -105,7 +123,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
         dtype(bfloat16)
     """
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    made: np.ndarray[Any, Any] = TorchTensor(plain).numpy()
+    made: np.ndarray[Any, Any] = TorchTensor(_beside(plain)).numpy()
     return made
 
 

@@ -179,6 +179,21 @@ def test_a_tensor_that_is_held_has_the_values_of_the_state_at_export() -> None:
     np.testing.assert_array_equal(np.asarray(program(X)), X.numpy())
 
 
+def test_a_tensor_that_an_export_read_is_not_one_of_an_array() -> None:
+    held = [torch.zeros(3), torch.zeros(3)]
+
+    def forward(self: Any, x: Any) -> Any:
+        held[0].add_(1)
+        return x + held[0] + held[1]
+
+    module = module_with(dict)(forward)()
+    for _ in range(2):
+        program = ow.export(module, (X,))
+        torch.testing.assert_close(torch.as_tensor(program(X)), X + 1)
+        program.model_proto  # noqa: B018 - writes the weights
+    assert all(tensor.untyped_storage().resizable() for tensor in held)
+
+
 def test_a_view_of_before_is_refused_where_its_tensor_is_read_again_since() -> None:
     array = _zeros()
     held = torch.from_numpy(array)

@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.inputs.sliding import check_sliding
 from onnxwright.exporter.shown import shown
 from onnxwright.exporter.signature import ProgramInput
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
+from onnxwright.exporter.torch_types import to_numpy
 from onnxwright.types import dims
 
 
@@ -204,7 +205,7 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
             _unfit(name, strange, wanted)
         if is_complex and value.is_complex():
             value = torch.view_as_real(value.resolve_conj())
-        array = ir.tensor_adapters.TorchTensor(value.detach().cpu().contiguous()).numpy()
+        array = to_numpy(value)
     elif isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value)
         if is_complex and np.iscomplexobj(array):
