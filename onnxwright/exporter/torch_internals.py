@@ -29,6 +29,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 PRIVATE: dict[str, str] = {
     "torch._C.DispatchKey": "the keys under which operators have kernels in Python",
+    "torch.autograd._engine_run_backward": "gradients after a write that has none",
     "torch._C.DisableTorchFunction": "the truth of a tensor that is a constant",
     "torch._C._enter_dual_level": "leave a level of forward derivatives that was left open",
     "torch._C._exit_dual_level": "as above",

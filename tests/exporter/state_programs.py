@@ -845,7 +845,7 @@ def result_of_a_cached_function() -> Made:
     return Module(f), table.cache_info
 
 
-@program("OW886")
+@program("OW840")
 def object_chosen_by_a_value() -> Made:
     one, other = [0.0], [0.0]
 

@@ -264,6 +264,7 @@ ELSEWHERE = {
     "test_symbolic.py": "torch.fx.experimental.proxy_tensor.*",
     "test_control_flow.py": "torch._dynamo.*",
     "source/programs_of_loops.py": "torch.cond",
+    "source/test_one_capture.py": "torch.autograd.*",
     "source/programs.py": "torch._higher_order_ops.*",
     "test_random_draws.py": "torch.*manual_seed",
     "test_forms.py": "torch._efficientzerotensor",

@@ -34,7 +34,6 @@ from onnxwright.exporter.capture.inputs.examples import (
     raise_not_captured,
     written_out,
 )
-from onnxwright.exporter.capture.inputs.larger_examples import larger, numbers_taken_as_one
 from onnxwright.exporter.capture.inputs.sliding import warn_sliding
 from onnxwright.exporter.capture.modules import (
     as_module,
@@ -126,7 +125,6 @@ def capture_model(
         except ExportError as error:
             raise_not_captured(module, error)
             raise
-        found, wanted = _with_larger_example(found, module, wanted, how, report, assume, example)
     program, attempt = found.attempt.program, found.attempt
     asked = captured_sizes.dynamic_places(program, wanted)
     _report_draft(program, report)
@@ -156,43 +154,6 @@ def _sizes_of(found: Capture, wanted: shapes.Wanted, names: dict[str, str]) -> S
     ranges = captured_sizes.declared_ranges(program, wanted)
     decisions = (*found.attempt.decisions, *squeezed_sizes(program))
     return sizes_of(program, names, ranges, written, decisions)
-
-
-def _with_larger_example(
-    found: Capture,
-    module: torch.nn.Module,
-    wanted: shapes.Wanted,
-    how: Any,
-    report: Report,
-    assume: Any,
-    example: list[Any],
-) -> tuple[Capture, shapes.Wanted]:
-    """A capture with larger example inputs, where a number that follows from sizes was 1.
-
-    Args:
-        found: the capture with the inputs that were given.
-
-    Returns:
-        The other capture, if its program has fewer such numbers, and takes these inputs.
-    """
-    best, outcomes = (found, wanted), list(report.captures)
-    count = len(numbers_taken_as_one(found.attempt.program))
-    for _ in range(_LARGER if how == "auto" else 0):
-        more = larger(found.attempt.program, wanted)
-        if more is None:
-            break
-        try:
-            found, wanted = capture(module, more, how, outcomes, assume), more
-        except ExportError:
-            break
-        left = len(numbers_taken_as_one(found.attempt.program))
-        if left < count and not _sizes_of(found, wanted, {}).check(example):
-            best, count, report.captures[:] = (found, wanted), left, outcomes
-    return best
-
-
-# How often larger example inputs are tried.
-_LARGER = 2
 
 
 def _given(

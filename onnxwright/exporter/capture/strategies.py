@@ -8,16 +8,15 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound
 
 from onnxwright.exporter.capture.assumptions.joined_sides import SizeDecision
 from onnxwright.exporter.capture.control.replacement_table import replace_attributes
-from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.decisions.size_amounts import Amounts, Arguments
 from onnxwright.exporter.capture.drafts import draft
-from onnxwright.exporter.capture.frontend.capture_by_source import Found, by_source
+from onnxwright.exporter.capture.frontend.capture_by_source import by_source
 from onnxwright.exporter.capture.frontend.observing import ValueDecisions
 from onnxwright.exporter.capture.frontend.rewritten_functions import Rewritten, decide_hooks
+from onnxwright.exporter.capture.graphs.unread import remove_unread
 from onnxwright.exporter.capture.lists.torch_functions import ListFunctions
 from onnxwright.exporter.capture.quantized.modules import raise_quantized, readable
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
@@ -30,14 +29,13 @@ from onnxwright.exporter.capture.replacements.opaque_sizes import (
     scales_of_poolers,
 )
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
+from onnxwright.exporter.capture.replacements.slice_writes import SliceWrites
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.replacements.torch_functions import FUNCTIONS
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.capture.session.changes import Entry
-from onnxwright.exporter.capture.session.errors import RefusedError
 from onnxwright.exporter.capture.session.session import Choice, Session
 from onnxwright.exporter.capture.session.session import current as session
-from onnxwright.exporter.capture.session.torch_errors import reads_value
 from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_output import TorchOutput
 from onnxwright.exporter.capture.values.calls import Candidates, check_results
@@ -111,8 +109,6 @@ class Source:
         self.output = TorchOutput()
         self.sizes: tuple[SizeDecision, ...] = ()
         self.functions = Rewritten()
-        self.with_gradients = torch.is_grad_enabled()
-        self.with_opaque_sizes = True
         self.choices: tuple[Choice, ...] = ()
         self.rewritten: tuple[str, ...] = ()
         self.decisions = ValueDecisions()
@@ -121,52 +117,21 @@ class Source:
 
     def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
         """Capture, with the decisions of functions rewritten."""
-        sizes = OpaqueSizes()
         scales = scales_of_poolers(model, args, kwargs, dims)
+        further = (decide_hooks, check_results, functools.partial(scale_poolers, scales))
 
         def run(entries: Iterable[Entry]) -> Any:
-            sizes.names.clear()
-            self.output.clear()  # what torch says of a try that fails is of use to nobody
-            store = current()
-            if store is not None:
-                store.put_back()  # a run that failed may have written
-            further = (decide_hooks, check_results, functools.partial(scale_poolers, scales))
-            mode = torch.set_grad_enabled(self.with_gradients)
-            with mode, changed("source", model, *entries, *further):
+            with changed("source", model, *entries, *further):
                 return _exported(model, args, kwargs, dims, *handlers())
 
         def handlers() -> Iterator[CallHandler]:
             yield from (PythonCalls(), Substitutes(FUNCTIONS["substitutes"]))
-            yield from (Candidates(), ListFunctions())
-            if self.with_opaque_sizes:
-                yield sizes
+            yield from (SliceWrites(), Candidates(), ListFunctions(), OpaqueSizes())
             now = self._session = session()
             if now is not None and now.sizes is not None:
                 yield Arguments(Amounts(now.sizes))
 
-        def attempt(entries: Iterable[Entry]) -> Any:
-            try:
-                return run(entries)
-            except PendingUnbackedSymbolNotFound:
-                if not self.with_gradients:
-                    raise
-                # A write to `x[a:b]` with gradients makes the slice anew, and new sizes of it.
-                self.with_gradients = False
-                return run(entries)
-
-        def capture() -> Found:
-            with_sizes = self.with_sizes
-            return by_source(attempt, self.assume, self.functions, self.keeps_loops, with_sizes)
-
-        try:
-            found = capture()
-        except Exception as error:
-            # Python may need what is known of a size.
-            asks = isinstance(error, RefusedError) or reads_value(error) is not None
-            if not sizes.names or not asks:
-                raise
-            self.with_opaque_sizes = False
-            found = capture()
+        found = by_source(run, self.assume, self.functions, self.keeps_loops, self.with_sizes)
         self.choices = tuple(found.session.choices)
         places = {(choice.file, choice.line) for choice in self.choices}
         self.rewritten = tuple(found.rewritten.names_of(places))
@@ -177,6 +142,7 @@ class Source:
         self.answered = frozenset(found.session.used)
         if found.session.sizes is not None:
             self.sizes = tuple(found.session.sizes.made)
+        remove_unread(found.result.graph_module)
         return found.result
 
     @property

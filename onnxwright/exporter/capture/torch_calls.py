@@ -18,6 +18,7 @@ from onnxwright.exporter.capture.lists.torch_functions import ListFunctions
 from onnxwright.exporter.capture.quantized.operators import QuantizedTensors
 from onnxwright.exporter.capture.replacements.opaque_sizes import OpaqueSizes
 from onnxwright.exporter.capture.replacements.size_tensors import SizeTensors
+from onnxwright.exporter.capture.replacements.slice_writes import SliceWrites
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.capture.session.program_lists import is_rows
@@ -31,6 +32,8 @@ ORDER: tuple[type[CallHandler], ...] = (
     SizeTensors,
     # A replacement calls functions of torch itself: the handlers below see these calls.
     Substitutes,
+    # What a replacement of `x[i] = y` writes to is known here.
+    SliceWrites,
     # A result gets opaque sizes when the handlers below have computed it.
     OpaqueSizes,
     # Each candidate is called by itself: the handlers below never see one of several values.

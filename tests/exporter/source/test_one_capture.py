@@ -73,6 +73,30 @@ def has_a_rare_side(x):
     return x - 1
 
 
+def chosen_lists_are_written(x):
+    lists = [[x + n] for n in range(4)]
+    for n in range(3):
+        one = lists[n] if x.sum() > n else lists[n + 1]
+        one[0] = one[0] * 2
+    return torch.stack([held[0] for held in lists])
+
+
+def chosen_tensors_are_written(x):
+    parts = [x + n for n in range(4)]
+    for n in range(3):
+        one = parts[n] if x.sum() > n else parts[n + 1]
+        one.mul_(2)
+    return torch.stack(parts)
+
+
+def slice_with_gradients(x):
+    first = int(x.argmax())
+    y = torch.nn.functional.linear(x, WEIGHT)
+    y[first:] *= 3
+    return y
+
+
+WEIGHT = torch.nn.Parameter(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
 INPUTS = (torch.tensor([1.0, -3.0]), torch.tensor([2.0, 3.0]), torch.tensor([-1.0, 0.5]))
 
 
@@ -97,7 +121,14 @@ def test_a_model_that_decides_nothing_is_captured_once(captures: list[Any]) -> N
 
 @pytest.mark.parametrize(
     "function",
-    [under_a_decorator_of_torch, given_to_functions_of_python, has_a_rare_side],
+    [
+        under_a_decorator_of_torch,
+        given_to_functions_of_python,
+        has_a_rare_side,
+        chosen_lists_are_written,
+        chosen_tensors_are_written,
+        slice_with_gradients,
+    ],  # fmt: skip
     ids=lambda f: f.__name__,
 )
 def test_functions_that_others_call(function: Any, captures: list[Any]) -> None:
@@ -111,6 +142,31 @@ def test_an_except_of_the_model_does_not_take_what_stops_a_capture() -> None:
     _is_right(has_a_rare_side, program)
     with pytest.raises(ow.errors.ExportError, match="OW821"):
         ow.export(as_module(has_a_rare_side), (INPUTS[0],), capture="non-strict")
+
+
+def test_tags_that_nothing_reads_are_not_in_the_model() -> None:
+    """Which tensor `y` is, is needed where it is written to alone."""
+
+    def carried(x):
+        y, n = x, x.sum() * 0
+        while n < 5:
+            y, n = x if y.max() > 4 else y.abs() + 2, n + 1
+        return y
+
+    program = ow.export(as_module(carried), (INPUTS[0],), capture="source")
+    (loop,) = [node for node in program.model.graph if node.op_type == "Loop"]
+    assert len(loop.outputs) == 2
+    _is_right(carried, program)
+
+
+def test_gradients_after_a_write_to_a_slice_are_refused() -> None:
+    def forces(x):
+        x = x.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(slice_with_gradients(x).sum(), x)
+        return gradient
+
+    with pytest.raises(ow.ExportError, match=r"a gradient of a tensor(?s:.*)y\[first:\] \*= 3"):
+        ow.export(as_module(forces), (INPUTS[0],))
 
 
 def test_a_function_with_gradients_of_its_own_may_decide() -> None:

@@ -29,6 +29,7 @@ from onnxwright.exporter.capture.assumptions.guard_text import (
     by_names,
     divided_interval,
     guard_text,
+    size_text,
 )
 from onnxwright.exporter.capture.assumptions.polynomials import Range
 from onnxwright.exporter.capture.assumptions.settled import refuses_others, user_line
@@ -142,18 +143,25 @@ class Sizes:
         return [g for g in self.guards if not g.demand]
 
     def notes(self, guard: SizeGuard) -> tuple[str, ...]:
-        """What a guard that divides a size says of the size itself, if that is a range.
+        """What a guard says of sizes themselves, and how an example without it looks.
 
         Args:
             guard: one of these.
         """
-        found = divided_interval(guard.expression)
-        if found is None:
-            return ()
-        (symbol,) = guard.expression.free_symbols
-        low, high = found
-        text = range_text((0 if low <= 1 else low, high))
-        return (f"that is `{self.names.get(str(symbol), str(symbol))}` of {text}",)
+        notes: list[str] = []
+        interval = divided_interval(guard.expression)
+        if interval is not None:
+            (symbol,) = guard.expression.free_symbols
+            low, high = interval
+            text = range_text((0 if low <= 1 else low, high))
+            notes.append(f"that is `{self.names.get(str(symbol), str(symbol))}` of {text}")
+        if guard.span is None and is_taken_as_one(guard.expression):
+            number = size_text(guard.expression.lhs, self.names)
+            notes.append(
+                f"`{number}` is 1 in the example, which PyTorch takes for a constant: with example "
+                "inputs for which it is 2 or more, it follows from the sizes"
+            )
+        return tuple(notes)
 
     def metadata(self) -> dict[str, str]:
         """The assumptions as metadata of a model, as JSON; empty where there are none."""

@@ -22,7 +22,6 @@ from onnxwright.exporter.capture.session.session import (
     note,
     refused_here,
 )
-from onnxwright.exporter.capture.values.aliases import is_for_tags
 from onnxwright.exporter.capture.values.logic import suppose
 from onnxwright.exporter.capture.values.state import UNSET, State, result_of
 
@@ -119,9 +118,7 @@ def _by_sizes(
     count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
     try:
         conditional(test, then, orelse, state)
-    except Exception as error:
-        if is_for_tags(error):
-            raise
+    except Exception as error:  # noqa: BLE001 - an error of either side
         state.write(before)
         known.restore()
         if recorded is not None:

@@ -1,8 +1,4 @@
-"""A capture by source: each function runs with its decisions rewritten.
-
-A container that a decision chose is made of the parts of both.  Where the program writes to it, or
-to one of both, the capture is run again, and the decision gives one of both by reference.
-"""
+"""A capture by source: each function runs with its decisions rewritten."""
 
 from __future__ import annotations
 
@@ -114,38 +110,28 @@ def by_source(
     """
     register_lists()
     changed = Rewritten() if changed is None else changed
-    references: set[tuple[str, int]] = set()
-    refused: ChosenChangedError | None = None
-    while True:  # each time for another line
-        found = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional,
-                        references=frozenset(references))  # fmt: skip
-        if with_sizes:
-            found.sizes = SizeDecisions()
-        try:
-            entries = (
-                changed.run_rewritten,
-                functools.partial(set_session, found),
-                drop_grad_modes,
-                functools.partial(decide_sizes, found.sizes),
-            )
-            made = Found(run(entries), found, changed)
-            changed.check_plain(has_choices=found.has_choices)
-            return made
-        except ChosenChangedError as raised:
-            if refused is None or raised.kind == "Tensor":
-                refused = raised
-            if raised.decision is None or raised.decision in references:
-                raise refused from raised.__cause__
-            references.add(raised.decision)
-        except Exception as raised:
-            if refused is not None:
-                raise refused from raised
-            changed.check_plain(has_choices=found.has_choices)
-            if is_about_fixed_size(raised):
-                generators = [e for e in changed.reasons.values() if isinstance(e, GeneratorError)]
-                for reason in (*found.unrolled.values(), *generators):
-                    raise reason from raised
-            raise _with_reason(raised, changed) from raised.__cause__
+    session = Session(assume or {}, keeps_loops=keeps_loops, decide=conditional)
+    if with_sizes:
+        session.sizes = SizeDecisions()
+    entries = (
+        changed.run_rewritten,
+        functools.partial(set_session, session),
+        drop_grad_modes,
+        functools.partial(decide_sizes, session.sizes),
+    )
+    try:
+        result = run(entries)
+    except ChosenChangedError:
+        raise
+    except Exception as raised:
+        changed.check_plain(has_choices=session.has_choices)
+        if is_about_fixed_size(raised):
+            generators = [e for e in changed.reasons.values() if isinstance(e, GeneratorError)]
+            for reason in (*session.unrolled.values(), *generators):
+                raise reason from raised
+        raise _with_reason(raised, changed) from raised.__cause__
+    changed.check_plain(has_choices=session.has_choices)
+    return Found(result, session, changed)
 
 
 def _with_reason(raised: Exception, changed: Rewritten) -> Exception:

@@ -98,7 +98,9 @@ class Part:
                 outer = node_for(tracer, value)
                 self.values[id(value)] = self.placeholder(outer)
                 self.kept.append(value)
-                self.origins[id(value)] = origin_of(outer)
+                if memory_of(outer):
+                    origin = self.origins[id(value)] = origin_of(outer)
+                    self.give_outer([origin.tag] * isinstance(origin.tag, torch.Tensor), tracer)
 
     def origin(self, value: Any) -> Origin:
         """What a tensor of the part may be."""

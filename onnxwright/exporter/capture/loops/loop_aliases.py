@@ -32,7 +32,7 @@ from onnxwright.exporter.capture.loops.carries import Carry
 from onnxwright.exporter.capture.session.model_lines import model_line, returning_frame
 from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
-from onnxwright.exporter.capture.values.aliases import has_tags, refusal
+from onnxwright.exporter.capture.values.aliases import refusal
 from onnxwright.exporter.capture.values.chosen_objects import Chosen, add_chosen, is_object
 from onnxwright.exporter.capture.values.parts import parts_of
 
@@ -71,8 +71,7 @@ class LoopAliases:
     """What the tensors that a loop carries may be.
 
     Attributes:
-        tags: the tags that the loop carries, by the identities of what is carried; there are none
-            in the first capture.
+        tags: the tags that the loop carries, by the identities of what is carried.
     """
 
     def __init__(self) -> None:
@@ -113,10 +112,9 @@ class LoopAliases:
             self.own[key], self.linked[key] = new_number(), set()
             if origin.tag is None:
                 self.unknown.add(key)
-            if has_tags():
-                self.tags.setdefault(_FRESH, _tag("a new tensor", new_number() << _BITS))
-                tag = 0 if origin.tag is None else origin.tag
-                self.tags[key] = _tag(f"{carry.path} as a tensor", tag)
+            self.tags.setdefault(_FRESH, _tag("a new tensor", new_number() << _BITS))
+            tag = 0 if origin.tag is None else origin.tag
+            self.tags[key] = _tag(f"{carry.path} as a tensor", tag)
 
     def note(self, made: dict[int, Any], tags: dict[int, Any]) -> None:
         """Remember the tensors that stand for what is carried.
@@ -138,6 +136,11 @@ class LoopAliases:
             origin = Origin(every, None if key in self.unknown else tags.get(key))
             frame = returning_frame(self.carries[key].path)
             aliases().every.append(Alias(node, origin, self.place, True, returned_by=frame))
+
+    def give_tags(self, inputs: Mapping[int, Any]) -> None:
+        """Remember the tensors that stand for tags, by the identities of what is carried."""
+        tags = self.tags.items()
+        self.given_tags |= {key: inputs[id(tag)] for key, tag in tags if id(tag) in inputs}
 
     def leave(
         self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[int, fx.Node]

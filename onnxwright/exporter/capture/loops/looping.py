@@ -422,9 +422,9 @@ class Loop:
             leaves += leaves_at(found, after[n], self.slots[n].name)
         self.aliases.know(self._carries())
         carries = self._carries()
-        for carry in carries:
-            if id(carry) not in self.inputs:  # no iteration reads it
-                self._input(region, carry)
+        # No iteration reads what is not an input of it yet.
+        inputs = {id(c): self._input(region, c) for c in carries if id(c) not in self.inputs}
+        self.aliases.give_tags(inputs)
         given = {id(c): self.inputs[id(c)] for c in carries if not c.is_number}
         tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], given)
         return [*leaves, *(tags[key] for key in self.aliases.tags)], changed

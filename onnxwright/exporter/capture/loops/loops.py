@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch.fx.experimental.symbolic_shapes import (
-    PendingUnbackedSymbolNotFound,
     free_unbacked_symbols,
 )
 
@@ -36,7 +35,6 @@ from onnxwright.exporter.capture.session.session import (
     note_iteration,
     refused_here,
 )
-from onnxwright.exporter.capture.values.aliases import is_for_tags
 from onnxwright.exporter.capture.values.going_through import Places, gone_through
 from onnxwright.exporter.capture.values.iterators import LazyIterator, note_left, refuse_left, taken
 from onnxwright.exporter.capture.values.list_writes import written
@@ -365,9 +363,7 @@ def _failure(make: Callable[[], None], state: State) -> Exception | None:
             make()
             side.keep()
     except Exception as error:  # the user's code may need a number of Python
-        if isinstance(error, PendingUnbackedSymbolNotFound) and torch.is_grad_enabled():
-            raise  # without gradients it may work
-        if is_for_tags(error) or getattr(error, "loop_list", None) is not None:
+        if getattr(error, "loop_list", None) is not None:
             raise  # the loop around this one carries its list
         session.choices, session.chosen = choices, chosen
         state.write(before)

@@ -29,6 +29,7 @@ from onnxwright.exporter.capture.replacements import (
     packed_sequences,
     recurrences,
     size_results,
+    slice_writes,
     stack_traces,
     static_caches,
     substitutes,
@@ -286,6 +287,12 @@ _SUBSTITUTES: tuple[Change, ...] = (
         make=numbers_as_keys,
         reason="of `{n, 2}`, where a tensor stands for `n`, Python would not see that `n` is 2",
         upstream="the hash of a tensor is its identity",
+    ),
+    Change(
+        target="torch.autograd._engine_run_backward",
+        make=slice_writes.refuse_gradients,
+        reason="a write to a slice of run-time bounds is made without gradients",
+        upstream="autograd makes the slice again, with new sizes of which nothing is known",
     ),
     Change(
         target="torch.SymBool",

@@ -124,7 +124,6 @@ class Session:
             of the model.
         forms: the candidates that values of which there are several may be, with their numbers.
         by_reference: the numbers of those that are objects, and not their parts.
-        references: the lines of decisions that choose containers by reference.
         computed: the texts among them that the program computes.
         has_choices: whether there is such a value.
         fixed_forms: how many loops around the line carry no variable as one of several values.
@@ -134,6 +133,7 @@ class Session:
         aliases: tensors that decisions and loops made of others, as `memory.Aliases`.
         sizes: the decisions by sizes that are exported for both sides, as
             `size_sides.SizeDecisions`; None where torch decides by sizes.
+        written_slice: the line that wrote to a slice of run-time bounds, without gradients.
         number_of: the number of a tensor that holds one which follows from sizes, or None.
         fixed_places: how many loops around the line go over places that can be gone through one by
             one, with numbers that Python knows.
@@ -154,7 +154,6 @@ class Session:
     two_types: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)
     forms: dict[Any, tuple[int, Any]] = field(default_factory=dict)
     by_reference: set[int] = field(default_factory=set)
-    references: frozenset[tuple[str, int]] = frozenset()
     computed: set[str] = field(default_factory=set)
     has_choices: bool = False
     fixed_forms: int = 0
@@ -163,6 +162,7 @@ class Session:
     chosen: list[Any] = field(default_factory=list)
     aliases: Any = None
     sizes: Any = None
+    written_slice: tuple[str, int] | None = None
     number_of: Callable[[Any], Any] = lambda _: None
 
     def record(self, kind: str, sides: int = 2) -> Choice:

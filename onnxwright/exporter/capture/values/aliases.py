@@ -3,7 +3,7 @@
 `c = a if test else b` makes a third tensor for `c`.  It is an alias: its tag says of which tensor.
 After each operator that writes, what has the memory that it wrote to gives its values to the tensor
 that it is, and each alias of a tensor that was written to takes them.  Where that is not possible
-the write is refused.  Tags are in a program that needs them: its capture is run again with them.
+the write is refused.  Tags that nothing reads are taken out of the program (`graphs/unread`).
 """
 
 from __future__ import annotations
@@ -35,16 +35,6 @@ from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.join import Pair
 from onnxwright.exporter.capture.values.one_of import WHICH
 from onnxwright.exporter.places import line_of
-
-# Stands for the lines of all decisions that choose tensors.
-_TENSORS = ("a tensor", 0)
-
-
-def has_tags() -> bool:
-    """Whether decisions and loops give the tags of the tensors that they choose."""
-    session = current()
-    return session is not None and _TENSORS in session.references
-
 
 # -- writes ----------------------------------------------------------------------------------------
 
@@ -162,12 +152,6 @@ def _unwritten(node: fx.Node) -> fx.Node:
     return node
 
 
-def is_for_tags(error: Exception) -> bool:
-    """Whether a capture ends by an error for the tags of tensors are needed; it is run again."""
-    is_chosen = isinstance(error, ChosenChangedError) and error.decision == _TENSORS
-    return is_chosen and not has_tags()
-
-
 def refusal(alias: Alias, place: tuple[str, int] | None = None) -> ChosenChangedError:
     """The error for a write to a tensor that is another one.
 
@@ -178,7 +162,6 @@ def refusal(alias: Alias, place: tuple[str, int] | None = None) -> ChosenChanged
     error = ChosenChangedError("Tensor", in_loop=alias.in_loop, is_item=alias.is_item)
     error.span = line_of(*(place or model_line()))
     error.chosen_at = alias.place
-    error.decision = None if alias.is_item else _TENSORS
     return error
 
 
@@ -186,7 +169,6 @@ def are_same(one: Any, two: Any) -> Any:
     """Whether two tensors are one where the model runs: a truth value if one of them was chosen.
 
     Raises:
-        ChosenChangedError: the tags of tensors are needed.
         CannotRewriteError: which of several tensors one of them is, is not known at run time.
     """
     t, known = tracer(), aliases()
@@ -198,8 +180,6 @@ def are_same(one: Any, two: Any) -> Any:
     if not first.views.keys() & second.views.keys():
         return False
     if first.tag is None or second.tag is None:
-        if not has_tags():
-            raise refusal(found[0])
         reason = "`is` of a tensor that a decision or a loop chose"
         raise CannotRewriteError(reason, advice="set a truth value where the tensor is chosen")
     return as_number(first.tag == second.tag)
@@ -226,10 +206,10 @@ class Join:
                 if memory_of(view.node) in self.own:
                     self.holders.setdefault(memory_of(view.node), []).append(n)
         self.chosen = [n for n in range(len(pairs)) if self._is_alias(n)]
-        # The tags of those that are aliases; of none in the first capture.
+        # The tags of those that are aliases.
         self.tags = [
             Pair(f"{pairs[n].path} as a tensor{WHICH}", *(one.tag for one in self.sides[n]))
-            for n in self.chosen if has_tags() and self._has_tag(n)
+            for n in self.chosen if self._has_tag(n)
         ]  # fmt: skip
 
     def _holders(self, view: View) -> set[int]:
@@ -257,7 +237,7 @@ class Join:
                 number: View(made[min(self._holders(view))]) if self._holders(view) else view
                 for one in self.sides[n] for number, view in one.views.items()
             }  # fmt: skip
-            tag = next(tags) if has_tags() and self._has_tag(n) else None
+            tag = next(tags) if self._has_tag(n) else None
             returned_by = returning_frame(self.pairs[n].path)
             aliases().every.append(
                 Alias(made[n], Origin(views, tag), model_line(), returned_by=returned_by)

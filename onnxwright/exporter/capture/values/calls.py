@@ -182,7 +182,7 @@ def checked(results: Any) -> Any:
         if len(there) != 1:
             first, other = (*map(words, there.values()), "`None`", "`None`")[:2]
             error = DisagreementError(value._ow_name, first, other)
-            error.span, error.decision = line_of(*value._ow_line), value._ow_line
+            error.span = line_of(*value._ow_line)
             raise error
         ((number, item),) = there.items()
         if len(items) == 1:

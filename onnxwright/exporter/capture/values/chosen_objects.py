@@ -44,7 +44,6 @@ class Chosen:
         """The error for a write to one of them."""
         error = ChosenChangedError(type(value).__name__, in_loop=self.in_loop, is_item=self.is_item)
         error.span = line_of(*self.place)
-        error.decision = None if self.is_item else self.place
         return error
 
 

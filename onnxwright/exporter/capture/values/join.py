@@ -23,7 +23,6 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from onnxwright.exporter.capture.control.places import PLAIN, is_container
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, is_traced
 from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError, words
-from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.number_forms import dtype_of
 from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
@@ -219,7 +218,7 @@ def _are_references(
         return False
     alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
     if alike or (is_leaf(left) and is_leaf(right)):
-        may_be = all(map(_is_by_reference, (left, right)))
+        may_be = is_mutable(left) and is_mutable(right)
         return may_be and (is_of_before(left, outside) or is_of_before(right, outside))
     if type(left) is type(right) and not isinstance(left, OneOf):
         if one is None and _is_equal(left, right):
@@ -228,13 +227,6 @@ def _are_references(
     for value in (left, right):
         every += value._ow_items.values() if isinstance(value, OneOf) else [value]
     return all(_is_candidate(v) or (_is_object(v) and is_of_before(v, outside)) for v in every)
-
-
-def _is_by_reference(value: Any) -> bool:
-    """Whether a container is one of several by reference at the line that runs."""
-    session = current()
-    is_line = session is not None and model_line() in session.references
-    return is_line and is_mutable(value)
 
 
 def _is_object(value: Any) -> bool:
@@ -266,7 +258,7 @@ def _candidates(
         leaves = [n for n, item in other._ow_items.items() if is_leaf(item)]
         if len(leaves) == 1 and form_key(value) == ("number",):
             return leaves[0], {leaves[0]: value}
-    may_be = _is_object(value) or _is_by_reference(value)
+    may_be = _is_object(value) or is_mutable(value)
     number = number_of(value, by_reference=may_be and is_of_before(value, outside))
     return number, {number: value}
 
