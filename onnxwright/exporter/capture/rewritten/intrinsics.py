@@ -61,7 +61,7 @@ from onnxwright.exporter.capture.values.numbers import (
     number,
     stands_for_number,
 )
-from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
+from onnxwright.exporter.capture.values.one_of import OneOf, as_container, each, settled
 from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, repr_, str_
 
@@ -244,7 +244,7 @@ class Builtin:
     Fields:
         call: takes values that are known at run time only, and all else as Python does.
         takes: what it makes of an argument that is iterated: its "items" in their order, items
-            "in any order", or the "iterator" as it is.
+            "in any order", the "iterator" as it is, or an "iterable" that it gives an iterator of.
     """
 
     call: Callable[..., Any]
@@ -252,7 +252,7 @@ class Builtin:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call it."""
-        if self.takes != "iterator":
+        if self.takes not in ("iterator", "iterable"):
             args = tuple(map(taken, args))
         first = args[0] if args else None
         if self.takes == "in any order":
@@ -269,22 +269,22 @@ BUILTINS: dict[str, Builtin] = {
     "bool": Builtin(bool_, "iterator"),
     "callable": Builtin(callable, "iterator"),
     "divmod": Builtin(_divmod),
-    "enumerate": Builtin(ranges.enumerate_, "iterator"),
-    "filter": Builtin(_filter, "iterator"),
+    "enumerate": Builtin(ranges.enumerate_, "iterable"),
+    "filter": Builtin(_filter, "iterable"),
     "float": Builtin(lambda *args: _number_of(float, args)),
     "id": Builtin(_identity, "iterator"),
     "int": Builtin(lambda *args: _number_of(int, args)),
     "isinstance": Builtin(is_of_type, "iterator"),
-    "iter": Builtin(iter_, "iterator"),
+    "iter": Builtin(iter_, "iterable"),
     "len": Builtin(_length, "iterator"),
     "list": Builtin(lambda *args: _listed(list, args)),
-    "map": Builtin(ranges.map_, "iterator"),
+    "map": Builtin(ranges.map_, "iterable"),
     "max": Builtin(extreme(max, True), "in any order"),
     "min": Builtin(extreme(min, False), "in any order"),
     "next": Builtin(next_, "iterator"),
     "range": Builtin(ranges.range_),
     "repr": Builtin(repr_, "iterator"),
-    "reversed": Builtin(ranges.reversed_, "iterator"),
+    "reversed": Builtin(ranges.reversed_, "iterable"),
     "round": Builtin(_round),
     "set": Builtin(made_set, "in any order"),
     "sorted": Builtin(sorted_, "in any order"),
@@ -292,7 +292,7 @@ BUILTINS: dict[str, Builtin] = {
     "sum": Builtin(_sum, "in any order"),
     "tuple": Builtin(lambda *args: _listed(tuple, args)),
     "type": Builtin(type_, "iterator"),
-    "zip": Builtin(ranges.zip_, "iterator"),
+    "zip": Builtin(ranges.zip_, "iterable"),
 }
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -320,6 +320,8 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         return control.bound(function) if name in ("iter", "next") else function
     found = BUILTINS[name]
+    if found.takes == "iterable":
+        return lambda *args, **options: each(found, *map(as_container, args), **options)
     return found if name in ("bool", "id") else functools.partial(each, found)
 
 

@@ -23,10 +23,9 @@ from onnxwright.exporter.capture.session.number_forms import as_tensor
 from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.aliases import new_writes, settle
-from onnxwright.exporter.capture.values.candidates import form_key, is_mutable
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed, stands_for_number
-from onnxwright.exporter.capture.values.one_of import OneOf, among, by_parts, possible
+from onnxwright.exporter.capture.values.one_of import OneOf, alike, among, as_container, possible
 from onnxwright.exporter.capture.values.picking import tensor_of
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import pytree
@@ -176,9 +175,8 @@ def checked(results: Any) -> Any:
             return value.to(torch.get_default_dtype()) if is_float else value
         items = possible(value)
         there = {n: item for n, item in items.items() if item is not None}
-        if 1 < len(there) == len(items) and len({form_key(item) for item in there.values()}) == 1:
-            if all(map(is_mutable, there.values())):
-                return checked(by_parts(value, there))
+        if len(items) > 1 and alike(value):
+            return checked(as_container(value))
         if len(there) != 1:
             first, other = (*map(words, there.values()), "`None`", "`None`")[:2]
             error = DisagreementError(value._ow_name, first, other)

@@ -97,7 +97,7 @@ class Merger:
         one, two = self._parts(left, 0), self._parts(right, 1)
         if not items and (
             _are_alternatives(left, right, one, two, self.in_loop)
-            or _are_references(left, right, one, two, self.outside)
+            or _are_references(left, right, one, two, self.outside, self.in_loop)
         ):
             return self._alternatives(left, right, path)
         if is_leaf(left) and is_leaf(right):
@@ -211,15 +211,17 @@ def _are_alternatives(
 
 def _are_references(
     left: Any, right: Any, one: Parts | None, two: Parts | None,
-    outside: Callable[[torch.Tensor], bool],
+    outside: Callable[[torch.Tensor], bool], in_loop: bool,
 ) -> bool:  # fmt: skip
     """Whether two values are objects of which a variable has one by reference."""
     if isinstance(left, Rows) or isinstance(right, Rows):
         return False
     alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
     if alike or (is_leaf(left) and is_leaf(right)):
-        may_be = is_mutable(left) and is_mutable(right)
-        return may_be and (is_of_before(left, outside) or is_of_before(right, outside))
+        # A loop that makes such objects carries their parts.
+        of_before = [is_of_before(value, outside) for value in (left, right)]
+        is_needed = all(of_before) if in_loop else any(of_before)
+        return is_needed and is_mutable(left) and is_mutable(right)
     if type(left) is type(right) and not isinstance(left, OneOf):
         if one is None and _is_equal(left, right):
             return False
@@ -283,8 +285,8 @@ def widen(
     if value is UNSET or other is UNSET or is_same(value, other):
         return value
     one, two = parts_of(value), parts_of(other)
-    if not items and (_are_alternatives(value, other, one, two, in_loop=True)
-                      or _are_references(value, other, one, two, outside)):  # fmt: skip
+    if not items and (_are_alternatives(value, other, one, two, True)
+                      or _are_references(value, other, one, two, outside, True)):  # fmt: skip
         tag, mine = _candidates(value, other, outside)
         others = _candidates(other, value, outside)[1]
         both: dict[int, Any] = {}

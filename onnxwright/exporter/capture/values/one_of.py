@@ -330,6 +330,18 @@ def _is_joined(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or parts_of(value) is not None
 
 
+def alike(value: Any) -> list[Any]:
+    """The containers that a value may be, if it is one of several, and all have the same parts."""
+    every = list(possible(value).values()) if isinstance(value, OneOf) else []
+    is_one_form = len(set(map(form_key, every))) == 1
+    return every if is_one_form and all(map(is_mutable, every)) else []
+
+
+def as_container(value: Any) -> Any:
+    """One of several containers of the same parts as a new one of these; others as they are."""
+    return by_parts(value, possible(value)) if alike(value) else value
+
+
 def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:
     """One of several containers as a container of values, which is new where they are several."""
     if len({form_key(value) for value in results.values()}) > 1:
