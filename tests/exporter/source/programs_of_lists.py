@@ -216,7 +216,8 @@ def window3(x):
     return torch.stack(out)
 
 
-def concat_lists(x):
+@more
+def lists_that_both_sides_replace(x):
     a = []
     b = []
     for r in x:

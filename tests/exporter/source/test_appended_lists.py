@@ -275,7 +275,6 @@ def operators(graph: Any) -> set[str]:
     return found
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", APPENDED)
 def test_a_list_that_is_only_appended_to_is_a_scan_output(name: str) -> None:
     program = exported(APPENDED[name])

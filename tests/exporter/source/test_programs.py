@@ -11,9 +11,8 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-import onnxwright as ow
 from onnxwright import exporter
-from onnxwright.errors import ExportError, ExportValueError, OnnxwrightWarning
+from onnxwright.errors import ExportError, ExportValueError
 from onnxwright.exporter.program.running import Session
 from tests.exporter.source import (
     programs,
@@ -86,16 +85,6 @@ def test_more_programs(name: str) -> None:
     program = exported(module, inputs[1], capture="source")
     for x in inputs:
         same(program, module, x)
-
-
-@pytest.mark.slow
-def test_lists_that_both_sides_of_a_loop_replace_fix_the_number_of_rows() -> None:
-    """There may be no first row, which would say what the lists hold."""
-    module, x = programs.as_module(programs_of_lists.concat_lists), programs.inputs()[1]
-    with pytest.warns(OnnxwrightWarning, match="OW827.*declared dynamic"):
-        program = ow.export(module, (x,), dynamic_shapes=({0: "n"},), capture="source")
-    for given in (x, -x, x - 1):
-        same(program, module, given)
 
 
 REFUSED = {

@@ -13,6 +13,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from onnxwright.exporter.capture.session.errors import DisagreementError, LoopChangeError, words
 from onnxwright.exporter.capture.session.program_lists import kind_of
+from onnxwright.exporter.capture.values.building_rows import BuildingRows
 from onnxwright.exporter.capture.values.columns import Column
 from onnxwright.exporter.capture.values.rows import Rows, like_of
 
@@ -80,7 +81,8 @@ def raise_growth(owner: Any, one: Any, two: Any, name: str) -> None:
     if not all(isinstance(v, list) for v in (owner, one, two)):
         return
     grown = [x for x in (one, two) if isinstance(x, Rows)]
-    if len(grown) == 2 and is_ragged(grown[0]) == is_ragged(grown[1]):
+    is_building = any(isinstance(x, BuildingRows) for x in grown)
+    if len(grown) == 2 and (is_building or is_ragged(grown[0]) == is_ragged(grown[1])):
         return
     if not grown and len(one) == len(two):
         return

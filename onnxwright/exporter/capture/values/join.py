@@ -179,6 +179,8 @@ class Merger:
             return self.leaf(left, right, path)
         if isinstance(value, list) and (id(value), None) in self.contents[left is UNSET]:
             return lambda _: value  # a list of before, which has a place of its own
+        if is_mutable(value) and is_of_before(value, self.outside):
+            return lambda _: value
         parts = self._parts(value, int(left is UNSET))
         if parts is None:
             if is_of_before(value, self.outside):
@@ -218,10 +220,9 @@ def _are_references(
         return False
     alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
     if alike or (is_leaf(left) and is_leaf(right)):
-        # A loop that makes such objects carries their parts.
-        of_before = [is_of_before(value, outside) for value in (left, right)]
-        is_needed = all(of_before) if in_loop else any(of_before)
-        return is_needed and is_mutable(left) and is_mutable(right)
+        if in_loop or not (is_mutable(left) and is_mutable(right)):
+            return False  # a loop carries the parts of containers
+        return is_of_before(left, outside) or is_of_before(right, outside)
     if type(left) is type(right) and not isinstance(left, OneOf):
         if one is None and _is_equal(left, right):
             return False
