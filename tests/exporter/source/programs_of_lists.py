@@ -216,7 +216,6 @@ def window3(x):
     return torch.stack(out)
 
 
-@more
 def lists_that_both_sides_replace(x):
     a = []
     b = []

@@ -12,9 +12,6 @@ from tests.exporter.source.tables import Table, adding_to
 PROGRAMS: Table = {}
 program = adding_to(PROGRAMS)
 """Add a program to the table: a function of one matrix, or a module."""
-REFUSED: Table = {}
-refused = adding_to(REFUSED)
-"""Add a program that is refused, with its line."""
 
 
 @program
@@ -92,7 +89,7 @@ def cache_returned_by_a_helper(x):
     return found["v"] * 2, cache
 
 
-@refused
+@program
 def dict_of_a_helper_changed_after_it(x):
     cache = {"v": x.sum()}
 
@@ -124,7 +121,7 @@ def tensor_of_a_helper_written_to_after_it(x):
     return found, n
 
 
-@refused
+@program
 def dict_returned_in_a_block_that_changes_it(x):
     held = {"v": x.sum()}
 
@@ -145,7 +142,7 @@ def dict_returned_in_a_block_that_changes_it(x):
     return held
 
 
-@refused
+@program
 def dict_of_the_last_iteration_changed_after_it(x):
     first = {"v": x.sum()}
     for _ in x:

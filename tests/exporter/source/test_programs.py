@@ -87,9 +87,20 @@ def test_more_programs(name: str) -> None:
         same(program, module, x)
 
 
+@pytest.mark.slow
+def test_lists_that_both_sides_of_a_loop_replace_fix_the_number_of_rows() -> None:
+    """There may be no first row, which would say what the lists hold."""
+    program_of = programs_of_lists.lists_that_both_sides_replace
+    module, x = programs.as_module(program_of), programs.inputs()[1]
+    with pytest.warns(OnnxwrightWarning, match="OW827.*declared dynamic"):
+        program = ow.export(module, (x,), dynamic_shapes=({0: "n"},), capture="source")
+    for given in (x, -x, x - 1):
+        same(program, module, given)
+
+
 REFUSED = {
     **programs_of_objects.REFUSED, **programs_of_choices.REFUSED, **programs_of_numbers.REFUSED,
-    **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
+    **programs_of_effects.REFUSED, **programs_of_names.REFUSED,
     **programs_of_iterables.REFUSED, **programs_of_lists.REFUSED, **programs_of_aliases.REFUSED,
 }  # fmt: skip
 
@@ -99,7 +110,7 @@ REFUSED = {
 def test_what_is_not_captured_is_refused(name: str) -> None:
     module = programs.as_module(REFUSED[name])
     of_changes = {
-        **programs_of_effects.REFUSED, **programs_of_names.REFUSED, **programs_of_returns.REFUSED,
+        **programs_of_effects.REFUSED, **programs_of_names.REFUSED,
         **programs_of_iterables.REFUSED, **programs_of_aliases.REFUSED,
     }  # fmt: skip
     code = "OW8(8[67]|43)" if name in of_changes else "OW8[2458]"

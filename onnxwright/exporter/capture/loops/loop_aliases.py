@@ -102,7 +102,12 @@ class LoopAliases:
         )
 
     def know(self, carries: Iterable[Carry]) -> None:
-        """Know what is carried, and carry a tag with each tensor."""
+        """Know what is carried, and carry a tag with each tensor; nothing else any more."""
+        carries = list(carries)
+        for key in set(self.carries) - set(map(id, carries)):
+            for table in (self.carries, self.tags, self.views, self.own, self.linked):
+                table.pop(key, None)
+            self.unknown.discard(key)
         for carry in carries:
             key = id(carry)
             if carry.is_number or key in self.carries:
