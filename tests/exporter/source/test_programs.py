@@ -92,7 +92,7 @@ def test_lists_that_both_sides_of_a_loop_replace_fix_the_number_of_rows() -> Non
     """There may be no first row, which would say what the lists hold."""
     program_of = programs_of_lists.lists_that_both_sides_replace
     module, x = programs.as_module(program_of), programs.inputs()[1]
-    with pytest.warns(OnnxwrightWarning, match="OW827.*declared dynamic"):
+    with pytest.warns(ow.OnnxwrightWarning, match="OW827.*declared dynamic"):
         program = ow.export(module, (x,), dynamic_shapes=({0: "n"},), capture="source")
     for given in (x, -x, x - 1):
         same(program, module, given)
