@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
+import onnxwright as ow
 from onnxwright import exporter
 from onnxwright.errors import ExportError, ExportValueError
 from onnxwright.exporter.program.running import Session
