@@ -140,7 +140,7 @@ def the_length(x):
     return n, (torch.stack(out) if len(out) else x)
 
 
-@carried
+@appended
 def swapped_each_time(x):
     a, b = [], []
     for row in x:
@@ -267,12 +267,15 @@ def loops_of(graph: Any) -> Iterator[Any]:
 
 
 def operators(graph: Any) -> set[str]:
-    """The operators in the bodies of a graph's loops."""
-    found = set()
-    for loop in loops_of(graph):
-        body = next(a.g for a in loop.attribute if a.name == "body")
-        found |= {node.op_type for node in body.node}
-    return found
+    """The operators in the bodies of a graph's loops, and in branches there."""
+    waiting = [node for loop in loops_of(graph) for a in loop.attribute for node in a.g.node]
+    names = set()
+    while waiting:
+        node = waiting.pop()
+        names.add(node.op_type)
+        if node.op_type == "If":
+            waiting += [inner for branch in node.attribute for inner in branch.g.node]
+    return names
 
 
 @pytest.mark.parametrize("name", APPENDED)

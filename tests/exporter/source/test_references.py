@@ -232,7 +232,7 @@ def a_list_made_longer(x):
 
 RIGHT = (
     items_of_a_list, another_name_in_a_list, fields_of_a_dataclass, a_property,
-    a_setattr_of_its_own, a_context_manager, chosen_twice, nodes_of_a_list,
+    a_setattr_of_its_own, a_context_manager, chosen_twice, nodes_of_a_list, carried_by_a_loop,
     best_of_a_loop, none_at_first, lists_of_other_lengths, dicts_of_other_keys, ranks_in_a_loop,
     a_number_that_pytorch_knows, a_check_of_none, an_assertion_of_none, left_by_a_try_in_a_loop,
     a_list_made_longer,
@@ -313,7 +313,7 @@ def suppressed(x):
 @pytest.mark.parametrize(
     ("function", "code"),
     [
-        (one_of_a_side_under_two_names, "OW886"), (carried_by_a_loop, "OW886"),
+        (one_of_a_side_under_two_names, "OW886"),
         (taken_by_a_context, "OW862"), (taken_by_a_generator, "OW862"),
         (suppressed, "OW862"),
     ],

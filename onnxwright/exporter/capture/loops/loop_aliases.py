@@ -7,7 +7,7 @@ tag that says which tensor it is.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 from torch import fx
 
 from onnxwright.exporter.capture.control.reaching import named_now
+from onnxwright.exporter.capture.control.store import Side
 from onnxwright.exporter.capture.graphs.memory import (
     NOTHING,
     Alias,
@@ -34,6 +35,7 @@ from onnxwright.exporter.capture.session.model_lines import model_line, returnin
 from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.aliases import refusal
+from onnxwright.exporter.capture.values.candidates import is_of_before
 from onnxwright.exporter.capture.values.chosen_objects import Chosen, add_chosen, is_object
 from onnxwright.exporter.capture.values.one_of import alike, as_container
 from onnxwright.exporter.capture.values.parts import parts_of
@@ -378,17 +380,25 @@ class CarriedObjects:
                 add_chosen([Chosen((result, *kept), model_line(), True, frame)])
 
 
-def to_carry(value: Any) -> Any:
+def to_carry(value: Any, outside: Callable[[torch.Tensor], bool], written: Side) -> Any:
     """What an iteration leaves in a variable, as a loop carries it.
 
-    One of several containers of the same parts is a new one, of these parts.
+    One of several containers, of which the iteration makes some, is a new one of their parts.
+
+    Args:
+        value: what it leaves.
+        outside: whether a tensor is known before the loop.
+        written: what the iteration writes.
     """
     parts = parts_of(value) if isinstance(value, tuple) else None
     if parts is not None:
-        made = list(map(to_carry, parts[1]))
+        made = [to_carry(part, outside, written) for part in parts[1]]
         return value if all(map(operator.is_, made, parts[1])) else parts[2](made)
     every = alike(value)
-    if not every:
+    contents: dict[int, list[Any]] = {}
+    for entry in written.log.values() if every else ():
+        contents.setdefault(id(entry.place.owner), []).append(entry.before)
+    if all(is_of_before(contents.get(id(one), one), outside) for one in every):
         return value
     new = as_container(value)
     add_chosen([Chosen((new, *every), model_line(), in_loop=True)])

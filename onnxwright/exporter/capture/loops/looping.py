@@ -180,7 +180,8 @@ class Loop:
                 lists = self._own_lists(values)
                 again = self.body(self._count)
                 settle(new_writes())
-                after = rows_kept(values, [to_carry(value) for value in self.state.read()])
+                left = [to_carry(v, self.outside, written) for v in self.state.read()]
+                after = rows_kept(values, left)
                 for n, items in lists.items():
                     if not is_same_items(values[n], items):
                         is_left = after[n] is values[n]

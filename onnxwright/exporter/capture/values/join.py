@@ -220,9 +220,10 @@ def _are_references(
         return False
     alike = one is not None and two is not None and type(left) is type(right) and one[0] == two[0]
     if alike or (is_leaf(left) and is_leaf(right)):
-        if in_loop or not (is_mutable(left) and is_mutable(right)):
-            return False  # a loop carries the parts of containers
-        return is_of_before(left, outside) or is_of_before(right, outside)
+        of_before = [is_of_before(value, outside) for value in (left, right)]
+        # A loop that makes such containers carries their parts.
+        is_known = all(of_before) if in_loop else any(of_before)
+        return is_known and is_mutable(left) and is_mutable(right)
     if type(left) is type(right) and not isinstance(left, OneOf):
         if one is None and _is_equal(left, right):
             return False
