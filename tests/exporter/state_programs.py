@@ -200,6 +200,74 @@ def class_attribute() -> Any:
     return f, lambda: Kept.total
 
 
+class Default:
+    """Its objects have the attribute of the class until they have one of their own."""
+
+    n = 1
+
+
+def default_of_a_class(outcome: str) -> Callable[[Any], Any]:
+    """Add a program of an object of a class with a default: a function of the class, it and x."""
+
+    def add(function: Any) -> Any:
+        def make() -> Made:
+            kind = type("Own", (Default,), {})
+            held = kind()
+            return Module(lambda x: function(kind, held, x)), lambda: (kind.n, vars(held))
+
+        make.__name__ = function.__name__
+        program(outcome)(make)
+        return function
+
+    return add
+
+
+@default_of_a_class("reported")
+def class_or_object_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        kind.n += 4
+    else:
+        held.n = 10
+    return x * held.n + kind.n
+
+
+@default_of_a_class("reported")
+def object_or_class_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        held.n = 10
+    else:
+        kind.n = 4
+    return x * held.n + kind.n
+
+
+@default_of_a_class("reported")
+def object_after_the_class(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        x = x * 2
+    else:
+        kind.n = 4
+        held.n += 1
+    return x * held.n + kind.n
+
+
+@default_of_a_class("OW842")
+def class_after_an_object_on_a_side(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        held.n = 3
+    kind.n = 7
+    return x * held.n
+
+
+@default_of_a_class("OW842")
+def class_and_object_in_a_loop(kind: Any, held: Any, x: Any) -> Any:
+    while x.sum() < 20:
+        kind.n += 1
+        if x.max() > 5:
+            held.n = 2
+        x = x + held.n
+    return x
+
+
 @stateful("reported", "reported")
 def class_attribute_tensor() -> Any:
     class Kept:

@@ -92,7 +92,7 @@ class TextOfNumber(Diagnostic):
 
     code = "OW885"
     title = (
-        "the text of a size, or of a number that depends on values, is the name of a symbol in a "
+        "the text of a tensor, a size, or a number that depends on values has no values in a "
         "capture: what this line does with it is wrong in the model"
     )
     label = "made here"
