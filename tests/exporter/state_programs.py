@@ -1080,6 +1080,18 @@ class Counting:
         return "n"
 
 
+@program("OW887")
+def operator_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return Module(lambda x: x * ((one if x.sum() > 0 else two) + 1)), lambda: (one.n, two.n)
+
+
+@program("OW887")
+def length_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return Module(lambda x: x * len(one if x.sum() > 0 else two)), lambda: (one.n, two.n)
+
+
 def _special(name: str, use: Callable[[Any], Any], sides: str = "OW887") -> None:
     def make() -> Any:
         kept = Counting()

@@ -390,3 +390,27 @@ def parts_of_run_time_that_are_compared(x):
     found = [label == other, label == Label(2.0), ("k", n) == ("k", 1), {"n": n} != {"n": 1}]
     found += [[n, 1] == [0, 1] == [n, int(m > 0)], (n, None) in [(1, None), (0, None)]]
     return [x[0] * 2 if one else x[0] for one in found]
+
+
+class Amount:
+    """Computes and compares with numbers, which may stand on its left."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __radd__(self, other):
+        return other + self.n
+
+    def __rmul__(self, other):
+        return other * self.n
+
+    def __gt__(self, other):
+        return self.n > other
+
+
+@program
+def chosen_objects_beside_numbers_of_run_time(x):
+    c = Amount(3) if x.sum() > 0 else Amount(5)
+    n, v = int((x > 0).sum()), x.max().item()
+    y = x + (2 + c) + (n + c) + (v * c) + x.sum() * c
+    return (y if n < c else -y) if v < c else y * 2

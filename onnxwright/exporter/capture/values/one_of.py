@@ -14,6 +14,8 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -35,6 +37,7 @@ from onnxwright.exporter.capture.values.candidates import (
     holds_tensors,
     is_constant,
     is_mutable,
+    is_of_a_part,
     is_reference,
     is_same,
     is_truth_value,
@@ -44,7 +47,7 @@ from onnxwright.exporter.capture.values.logic import is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
 from onnxwright.exporter.capture.values.picking import looked_up, picked_number, where
 from onnxwright.exporter.capture.values.rows import Parts
-from onnxwright.exporter.capture.values.sides import side_of
+from onnxwright.exporter.capture.values.sides import changes_nothing, side_of
 from onnxwright.exporter.capture.values.state import Branch, State, result_of
 from onnxwright.exporter.places import line_of
 
@@ -274,9 +277,11 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
         return among(one, function)
     results: dict[int, Any] = {}
     errors: dict[int, Exception] = {}
+    # Special methods of the user run for each candidate.
+    is_own = method is None and any(map(_is_of_user, items.values()))
     for n, item in items.items():
         try:
-            with scope():
+            with scope(), changes_nothing(function) if is_own else nullcontext():
                 results[n] = function(item)
         except (CaptureStoppedError, GuardOnDataDependentSymNode):
             raise
@@ -290,6 +295,12 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
+
+
+def _is_of_user(value: Any) -> bool:
+    """Whether a value is an object of a class whose special methods may be those of the user."""
+    is_other = isinstance(value, (type, torch.nn.Module, torch.Tensor, enum.Enum, FunctionType))
+    return not is_other and hasattr(value, "__dict__")
 
 
 def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
@@ -327,7 +338,7 @@ def _is_joined(value: Any) -> bool:
     """Whether a result is not a candidate by itself: a tensor, or what has parts and no name."""
     if isinstance(value, OneOf) or is_mutable(value):
         return False
-    return isinstance(value, torch.Tensor) or parts_of(value) is not None
+    return is_of_a_part(value) or parts_of(value) is not None
 
 
 def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:

@@ -8,7 +8,6 @@ whose result nobody reads, such as `print` and `warnings.warn`, only show it.
 from __future__ import annotations
 
 import dataclasses
-import operator
 import threading
 from collections.abc import Callable
 from typing import Any
