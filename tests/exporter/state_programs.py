@@ -258,6 +258,36 @@ def class_after_an_object_on_a_side(kind: Any, held: Any, x: Any) -> Any:
     return x * held.n
 
 
+@default_of_a_class("reported")
+def class_or_its_base_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    base = type("Base", (Default,), {"n": 2})
+    other = type("Other", (base,), {})
+    if x.sum() > 0:
+        other.n = 4
+    else:
+        base.n = 5
+    kind.n = 8
+    return x * other().n + base.n
+
+
+@default_of_a_class("OW842")
+def base_after_a_class_on_a_side(kind: Any, held: Any, x: Any) -> Any:
+    lower = type("Lower", (kind,), {})
+    if x.sum() > 0:
+        lower.n = 4
+    kind.n = 7
+    return x * lower.n
+
+
+@default_of_a_class("OW842")
+def class_after_an_object_lost_its_own(kind: Any, held: Any, x: Any) -> Any:
+    held.n = 4
+    if x.sum() > 0:
+        del held.n
+    kind.n = 7
+    return x * held.n
+
+
 @default_of_a_class("OW842")
 def class_and_object_in_a_loop(kind: Any, held: Any, x: Any) -> Any:
     while x.sum() < 20:
@@ -1078,6 +1108,17 @@ class Counting:
     def __str__(self) -> str:
         self.n += 5
         return "n"
+
+
+@program("OW842")
+def parts_that_change_places() -> Made:
+    def forward(self: Any, x: Any) -> Any:
+        if x.sum() > 0:
+            self.one, self.two = self.two, self.one
+        return self.one(x)
+
+    made = module_with(lambda: {"one": torch.nn.ReLU(), "two": torch.nn.Tanh()})(forward)()
+    return made, lambda: [type(part).__name__ for part in made.children()]
 
 
 @program("OW887")

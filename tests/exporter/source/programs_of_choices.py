@@ -10,6 +10,7 @@ import enum
 import functools
 import operator
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -39,6 +40,28 @@ class Level(enum.IntEnum):
 class Kind(str, enum.Enum):  # noqa: UP042 - Python 3.10 has no `StrEnum`
     SUM = "sum"
     MEAN = "mean"
+
+
+SCALES = np.array([0.5, 2.0, -1.0])
+
+
+@program
+def an_item_of_an_array(x):
+    n = int((x > 0).sum()) % 3
+    rounded = SCALES.astype(np.float32)
+    return x * SCALES[n] + float(rounded[n - 3]) - (SCALES > 0)[n]
+
+
+@refused
+def a_row_of_an_array(x):
+    return x * float(np.ones((3, 3))[int((x > 0).sum()) % 3, 0])
+
+
+@refused
+def a_new_item_of_an_array(x):
+    array = np.zeros(3)
+    array[int((x > 0).sum()) % 3] = 1
+    return x[0] + torch.from_numpy(array)
 
 
 def by_table(name, x):

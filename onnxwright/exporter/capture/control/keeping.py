@@ -333,6 +333,8 @@ def described(value: Any) -> str:
         return "nothing"
     if is_rows(value):
         return "a list of a run-time length"
+    if hasattr(type(value), "_ow_parts"):
+        return "one of several values"
     if type(value) in PLAIN:
         return repr(value)
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):

@@ -47,7 +47,12 @@ def note_inherited(owner: Any, name: str) -> None:
     """Remember an attribute that one side alone sets, and that the class has for the other side."""
     session = current()
     if session is not None:
-        session.inherited |= {(kind, name) for kind in type(owner).__mro__}
+        session.inherited |= {(kind, name) for kind in classes_above(owner)}
+
+
+def classes_above(owner: Any) -> tuple[type, ...]:
+    """The classes that have the attributes which an object, or a class, has not of its own."""
+    return owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
 
 
 def refuse_class_write(owner: Any, name: str | None) -> None:
@@ -68,8 +73,8 @@ def refuse_class_write(owner: Any, name: str | None) -> None:
 def class_written(kind: type, name: str) -> CannotRewriteError:
     """The error for a write to an attribute of a class that objects may have of their own."""
     return CannotRewriteError(
-        f"a write to `{kind.__name__}.{name}`, where an object of the class has a `{name}` of its "
-        "own on one side of a decision,",
+        f"a write to `{kind.__name__}.{name}`, where an object or class below it has a `{name}` of "
+        "its own on one side of a decision,",
         model_span(),
         f"set `{name}` of the object before the decision, or give that of the class another name",
     )

@@ -21,6 +21,7 @@ from onnxwright.exporter.capture.session.errors import CaughtError
 from onnxwright.exporter.capture.session.session import refused_here
 from onnxwright.exporter.capture.values.one_sided import (
     class_written,
+    classes_above,
     note_inherited,
     note_one_sided,
 )
@@ -100,7 +101,7 @@ class State:
             What they hold.
         """
         for n, place in enumerate(places, len(self.names) + len(self._found)):
-            if _is_inherited(place):
+            if is_inherited(place):
                 self._inherited.add(n)
         self._found += places
         return [value_at(place) for place in places]
@@ -120,10 +121,12 @@ class State:
         place = self.place(n) if n in self._inherited else None
         if place is None:
             return None
-        kind = next(k for k in type(place.owner).__mro__ if place.name in vars(k))
-        key = Attribute(kind, place.name).key
-        slots = (m for m, one in enumerate(self._found, len(self.names)) if one.key == key)
-        return next(slots, None)
+        slots = {one.key: m for m, one in enumerate(self._found, len(self.names))}
+        for kind in classes_above(place.owner):
+            key = Attribute(kind, place.name).key
+            if key in slots or place.name in vars(kind):
+                return slots.get(key)
+        return None
 
     def note_inherited(self, n: int, *, in_loop: bool = False) -> None:
         """Remember an attribute that an object has of its own on one side, or after an iteration.
@@ -138,7 +141,7 @@ class State:
         place = self.place(n) if n in self._inherited else None
         if place is not None:
             if in_loop and self._of_class(n) is not None:
-                raise class_written(type(place.owner), str(place.name))
+                raise class_written(classes_above(place.owner)[0], str(place.name))
             note_inherited(place.owner, str(place.name))
 
     def is_taken(self, n: int) -> bool:
@@ -208,7 +211,7 @@ class State:
         store = current()
         self.setter(values)
         for place, value in zip(self._found, values[len(self.names) :]):
-            if _is_inherited(place) and value is value_at(place):
+            if is_inherited(place) and value is value_at(place):
                 continue
             if store is not None:
                 store.log(place)
@@ -228,13 +231,13 @@ def _set(owner: Any, name: str, value: Any) -> None:
         setattr(owner, name, value)
 
 
-def _is_inherited(place: Place) -> bool:
-    """Whether an object has an attribute of its class, and none of its own."""
-    if not isinstance(place, (Attribute, ModuleAttribute)) or isinstance(place.owner, type):
+def is_inherited(place: Place) -> bool:
+    """Whether an object, or a class, has an attribute of a class above it, and none of its own."""
+    if not isinstance(place, (Attribute, ModuleAttribute)):
         return False
     held = place.read()
     is_own = any(v is not MISSING for v in (held if isinstance(place, ModuleAttribute) else [held]))
-    return not is_own and hasattr(type(place.owner), str(place.name))
+    return not is_own and any(place.name in vars(k) for k in classes_above(place.owner))
 
 
 def value_at(place: Place) -> Any:
