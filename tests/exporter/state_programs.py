@@ -1127,6 +1127,35 @@ def operator_of_a_chosen_object() -> Made:
     return Module(lambda x: x * ((one if x.sum() > 0 else two) + 1)), lambda: (one.n, two.n)
 
 
+@program("reported")
+def property_of_a_chosen_object() -> Made:
+    class Read:
+        def __init__(self) -> None:
+            self.reads = 0
+
+        @property
+        def size(self) -> int:
+            self.reads += 1
+            return 3
+
+    one, two = Read(), Read()
+
+    def f(x: Any) -> Any:
+        found = one if x.sum() > 0 else two
+        return x * found.size + one.reads * 10 + two.reads
+
+    return Module(f), lambda: (one.reads, two.reads)
+
+
+@program("OW887")
+def truth_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return (
+        Module(lambda x: x * 2 if (one if x.sum() > 0 else two) else x),
+        lambda: (one.n, two.n),
+    )
+
+
 @program("OW887")
 def length_of_a_chosen_object() -> Made:
     one, two = Counting(), Counting()

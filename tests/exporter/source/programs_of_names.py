@@ -38,6 +38,42 @@ class BufferThatWasChosen(Holding):
         return x * 2
 
 
+class NamedTwice(Holding):
+    """A buffer is an attribute by another name, and in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.other, self.every = self.second, [self.first, self.second]
+
+
+@state
+class SidesThatWriteByTwoNames(NamedTwice):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.second.add_(1)
+        else:
+            self.other.mul_(3)
+        return x + self.every[1]
+
+
+@state
+class SideThatWritesAndReadsByTwoNames(NamedTwice):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.every[1].add_(x[0])
+            x = x * self.second + self.other
+        return x * float(self.every[1].sum())
+
+
+@state
+class LoopThatWritesAndReadsByTwoNames(NamedTwice):
+    def forward(self, x):
+        while x.abs().sum() < 100:
+            self.second.add_(1)
+            x = x * 2 + self.other
+        return x
+
+
 @state
 class StatisticsOfOneSide(Holding):
     """The operator of a normalization in training writes; its schema does not say so."""

@@ -44,6 +44,10 @@ class StandIns:
                     self._known[id(one)] = one, self._own[name]
         return self._known[id(value)][1]
 
+    def is_own(self, value: Any) -> bool:
+        """Whether a value is a parameter or buffer of the module itself, by any name."""
+        return any(value is one for one in self._own.values())
+
     def forget(self) -> None:
         """Let go of all tensors."""
         self._own.clear()

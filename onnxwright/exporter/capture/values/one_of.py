@@ -14,7 +14,7 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import refuse_handled
-from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
+from onnxwright.exporter.capture.control.runtime import holder, items_of, noted, owner
 from onnxwright.exporter.capture.graphs.regions import Region
 from onnxwright.exporter.capture.session.errors import (
     CannotRewriteError,
@@ -101,6 +101,8 @@ class OneOf:
         is_special = name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__")
         if is_special or name.startswith("_ow_"):
             raise AttributeError(name)
+        if any(holder(item, name) is not item for item in possible(self).values()):
+            return among(self, lambda item: getattr(holder(item, name), name))  # a property
         return over(self, lambda item: getattr(item, name), _Method(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -277,11 +279,9 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
         return among(one, function)
     results: dict[int, Any] = {}
     errors: dict[int, Exception] = {}
-    # Special methods of the user run for each candidate.
-    is_own = method is None and any(map(_is_of_user, items.values()))
     for n, item in items.items():
         try:
-            with scope(), changes_nothing(function) if is_own else nullcontext():
+            with scope(), nullcontext() if method is not None else unchanged(item):
                 results[n] = function(item)
         except (CaptureStoppedError, GuardOnDataDependentSymNode):
             raise
@@ -297,10 +297,11 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     return joined(one, results)
 
 
-def _is_of_user(value: Any) -> bool:
-    """Whether a value is an object of a class whose special methods may be those of the user."""
-    is_other = isinstance(value, (type, torch.nn.Module, torch.Tensor, enum.Enum, FunctionType))
-    return not is_other and hasattr(value, "__dict__")
+def unchanged(value: Any) -> AbstractContextManager[None]:
+    """Refuse what special methods of the user change: they run for each candidate."""
+    others = (type, torch.nn.Module, torch.Tensor, enum.Enum, FunctionType)
+    is_of_user = not isinstance(value, others) and hasattr(value, "__dict__")
+    return changes_nothing(value) if is_of_user else nullcontext()
 
 
 def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
