@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch.nn import functional
 
@@ -63,6 +65,22 @@ class SideThatWritesAndReadsByTwoNames(NamedTwice):
             self.every[1].add_(x[0])
             x = x * self.second + self.other
         return x * float(self.every[1].sum())
+
+
+@state
+class MethodOfAnotherName(NamedTwice):
+    """Its name is that of a function of C; the parameter has values while PyTorch traces."""
+
+    def __init__(self):
+        super().__init__()
+        self.add = functools.partial(torch.Tensor.add_, self.second)
+
+    def forward(self, x):
+        now = self.first
+        if x.sum() > 0:
+            self.add(2)
+            now = self.second
+        return x * self.second if now is self.other else x - now
 
 
 @state

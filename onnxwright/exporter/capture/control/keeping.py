@@ -146,8 +146,6 @@ def held_state_kept(
         taken = store.taken(*there, old=old)
         # A later call reads what such a property gave, and computes the same with it.
         written = [w for w in written if not _is_computed(w, store.computed)]
-        # Of a buffer by another name, the program has the new elements.
-        written = [w for w in written if not _is_of_buffer(w, store.stand_ins)]
         unseen = snapshot.restore()
         names = snapshot.names
         cached = store.changed_in_cache()
@@ -172,11 +170,6 @@ def _is_computed(write: Write, computed: Mapping[tuple[int, str], Any]) -> bool:
         return False  # what a list or an object holds may change
     is_of_module = isinstance(write.place, ModuleAttribute)
     return (write.after[0] if is_of_module else write.after) is value
-
-
-def _is_of_buffer(write: Write, known: StandIns) -> bool:
-    """Whether a write is to the elements of a buffer."""
-    return isinstance(write.place, Elements) and known.is_own(write.place.owner)
 
 
 def _settle_before_torch(changes: Changes, store: Store) -> None:

@@ -443,5 +443,6 @@ def note_attribute(store: Store, owner: Any, name: str) -> None:
 def note_elements(store: Store, tensor: torch.Tensor) -> None:
     """Tell the store that a tensor is about to be written to, if it has values of its own."""
     # Buffers have no values while PyTorch traces; where a module runs, they may keep theirs.
-    if type(tensor) is torch.Tensor and not store.writes_buffers:
+    is_buffer = store.stand_ins is not None and store.stand_ins.is_own(tensor)
+    if type(tensor) is torch.Tensor and not store.writes_buffers and not is_buffer:
         store.note_first(Elements(tensor))

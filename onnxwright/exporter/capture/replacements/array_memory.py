@@ -1,14 +1,12 @@
-"""Tensors of a program that have the memory of another one: of an array, of a buffer.
+"""Tensors of a program that have the memory of an array of numpy, or of bytes.
 
 PyTorch keeps such a constant by reference: what the program writes to the array afterwards would
 change what it had read before.  A constant has the values of the moment in which it is read; what
-no constant can be, a tensor that is read after its array was written, is refused.  A buffer that
-is read by another name, of a list or a global, is what PyTorch traces in its place in the module.
+no constant can be, a tensor that is read after its array was written, is refused.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,9 +30,6 @@ def values_kept(changes: Changes, model: Any) -> None:
         tracer: Any, kind: str, target: Any, args: Any, kwargs: Any, *more: Any, **named: Any
     ) -> Any:
         given = [*_tensors(args), *_tensors(kwargs)]
-        if any(arrays.is_held(t) for t in given):
-            args, kwargs = arrays.traced(tracer, args), arrays.traced(tracer, kwargs)
-            given = [*_tensors(args), *_tensors(kwargs)]
         arrays.check_read(given)
         of_arrays = [t for t in given if arrays.has(t)]
         if of_arrays:
@@ -61,29 +56,10 @@ class _Arrays:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._names = {id(tensor): (name, tensor) for name, tensor in _held_by(model)}
         self._held = {name: tensor for name, tensor in _held_by(model) if _array_memory(tensor)}
         self._of_the_model = set(map(_array_memory, self._held.values()))
         self.values: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.constants: dict[fx.Node, tuple[torch.Tensor, torch.Tensor]] = {}
-
-    def is_held(self, value: Any) -> bool:
-        """Whether a value is a parameter or buffer as it was before the capture: by another name.
-
-        PyTorch traces what stands for it in its place in the module, not in a list or a global.
-        """
-        return id(value) in self._names and self._names[id(value)][1] is value
-
-    def traced(self, tracer: Any, value: Any) -> Any:
-        """Arguments with what PyTorch traces in the place of parameters and buffers."""
-        if self.is_held(value):
-            name, _ = self._names[id(value)]
-            known = tracer.tensor_tracker.get(operator.attrgetter(name)(self._model))
-            return value if known is None else known.proxy
-        if isinstance(value, dict):
-            return {key: self.traced(tracer, v) for key, v in value.items()}
-        is_list = type(value) in (list, tuple)
-        return type(value)(self.traced(tracer, v) for v in value) if is_list else value
 
     def has(self, value: Any) -> bool:
         """Whether a value is a tensor of the memory of an array, and no buffer of the model."""

@@ -10,6 +10,7 @@ such a decision without a word.  Converted code asks here.
 from __future__ import annotations
 
 import itertools
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ class StandIns:
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
         self._own = dict(_tensors_of(module))
+        self._names = {id(one): name for name, one in self._own.items()}
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def original(self, value: Any) -> Any:
@@ -46,11 +48,19 @@ class StandIns:
 
     def is_own(self, value: Any) -> bool:
         """Whether a value is a parameter or buffer of the module itself, by any name."""
-        return any(value is one for one in self._own.values())
+        return id(value) in self._names and self._own[self._names[id(value)]] is value
+
+    def traced(self, value: Any) -> Any:
+        """What stands for a parameter or buffer, which has another name; other values as they are.
+
+        PyTorch puts it in the place of the module's own, not into a list, a cell or a global.
+        """
+        return attrgetter(self._names[id(value)])(self._module) if self.is_own(value) else value
 
     def forget(self) -> None:
         """Let go of all tensors."""
         self._own.clear()
+        self._names.clear()
         self._known.clear()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.runtime import traced
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.session.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.session.changes import Changes
@@ -129,6 +130,22 @@ def _replaced(values: Any, old: Any, new: Any) -> Any:
     if kind_of(values) in (tuple, list):
         return type(values)(_replaced(value, old, new) for value in values)
     return values
+
+
+class OtherNames(CallHandler):
+    """Parameters and buffers that the program has by another name, as an item of a list."""
+
+    exact_kinds = (torch.Tensor, torch.nn.Parameter)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call the function with what stands for them."""
+        return func(*_traced(args), **_traced(kwargs))
+
+
+def _traced(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: _traced(value) for key, value in values.items()}
+    return type(values)(map(_traced, values)) if type(values) in (tuple, list) else traced(values)
 
 
 # -- results of a module that are one of several values --------------------------------------------
