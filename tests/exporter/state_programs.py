@@ -1110,6 +1110,17 @@ class Counting:
         return "n"
 
 
+@program("OW843")
+def buffer_assigned_beside_another_name() -> Made:
+    def forward(self: Any, x: Any) -> Any:
+        self.total = self.total + 1
+        return x + self.total + self.every[0]
+
+    total = torch.nn.Buffer(torch.zeros(3))
+    made = module_with(lambda: {"total": total, "every": [total]})(forward)()
+    return made, lambda: (made.total.clone(), total.clone())
+
+
 @program("OW842")
 def parts_that_change_places() -> Made:
     def forward(self: Any, x: Any) -> Any:

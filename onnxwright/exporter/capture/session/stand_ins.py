@@ -10,7 +10,6 @@ such a decision without a word.  Converted code asks here.
 from __future__ import annotations
 
 import itertools
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -30,6 +29,8 @@ class StandIns:
         self._module = module
         self._own = dict(_tensors_of(module))
         self._names = {id(one): name for name, one in self._own.items()}
+        self._now: dict[str, Any] = {}
+        self._renamed: list[Any] = []
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def original(self, value: Any) -> Any:
@@ -50,17 +51,32 @@ class StandIns:
         """Whether a value is a parameter or buffer of the module itself, by any name."""
         return id(value) in self._names and self._own[self._names[id(value)]] is value
 
+    def begin(self) -> None:
+        """Remember what stands for the parameters and buffers: the module may assign others."""
+        self._now, self._renamed = dict(_tensors_of(self._module)), []
+        self._known |= {id(t): (t, self._own[n]) for n, t in self._now.items() if n in self._own}
+
     def traced(self, value: Any) -> Any:
         """What stands for a parameter or buffer, which has another name; other values as they are.
 
         PyTorch puts it in the place of the module's own, not into a list, a cell or a global.
         """
-        return attrgetter(self._names[id(value)])(self._module) if self.is_own(value) else value
+        if not self.is_own(value):
+            return value
+        found = self._now.get(self._names[id(value)], value)
+        self._renamed.append(found)
+        return found
+
+    def is_renamed(self, value: Any) -> bool:
+        """Whether the program has read what stands for a buffer by another name."""
+        return any(value is one for one in self._renamed)
 
     def forget(self) -> None:
         """Let go of all tensors."""
         self._own.clear()
         self._names.clear()
+        self._now.clear()
+        self._renamed.clear()
         self._known.clear()
 
 

@@ -30,7 +30,7 @@ from onnxwright.exporter.capture.values.numbers import candidates_of, computed, 
 from onnxwright.exporter.capture.values.one_of import OneOf, among, by_parts, possible
 from onnxwright.exporter.capture.values.picking import tensor_of
 from onnxwright.exporter.places import line_of
-from onnxwright.exporter.torch_internals import pytree
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -138,7 +138,10 @@ class OtherNames(CallHandler):
     exact_kinds = (torch.Tensor, torch.nn.Parameter)
 
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Call the function with what stands for them."""
+        """Call the function, or the method that they have, with what stands for them."""
+        name = getattr(func, "__name__", "")
+        if name == "tolist" and getattr(torch.Tensor, name) is func:
+            func = FakeTensor.tolist
         return func(*_traced(args), **_traced(kwargs))
 
 
