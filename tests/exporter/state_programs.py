@@ -200,6 +200,104 @@ def class_attribute() -> Any:
     return f, lambda: Kept.total
 
 
+class Default:
+    """Its objects have the attribute of the class until they have one of their own."""
+
+    n = 1
+
+
+def default_of_a_class(outcome: str) -> Callable[[Any], Any]:
+    """Add a program of an object of a class with a default: a function of the class, it and x."""
+
+    def add(function: Any) -> Any:
+        def make() -> Made:
+            kind = type("Own", (Default,), {})
+            held = kind()
+            return Module(lambda x: function(kind, held, x)), lambda: (kind.n, vars(held))
+
+        make.__name__ = function.__name__
+        program(outcome)(make)
+        return function
+
+    return add
+
+
+@default_of_a_class("reported")
+def class_or_object_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        kind.n += 4
+    else:
+        held.n = 10
+    return x * held.n + kind.n
+
+
+@default_of_a_class("reported")
+def object_or_class_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        held.n = 10
+    else:
+        kind.n = 4
+    return x * held.n + kind.n
+
+
+@default_of_a_class("reported")
+def object_after_the_class(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        x = x * 2
+    else:
+        kind.n = 4
+        held.n += 1
+    return x * held.n + kind.n
+
+
+@default_of_a_class("OW842")
+def class_after_an_object_on_a_side(kind: Any, held: Any, x: Any) -> Any:
+    if x.sum() > 0:
+        held.n = 3
+    kind.n = 7
+    return x * held.n
+
+
+@default_of_a_class("reported")
+def class_or_its_base_on_the_sides(kind: Any, held: Any, x: Any) -> Any:
+    base = type("Base", (Default,), {"n": 2})
+    other = type("Other", (base,), {})
+    if x.sum() > 0:
+        other.n = 4
+    else:
+        base.n = 5
+    kind.n = 8
+    return x * other().n + base.n
+
+
+@default_of_a_class("OW842")
+def base_after_a_class_on_a_side(kind: Any, held: Any, x: Any) -> Any:
+    lower = type("Lower", (kind,), {})
+    if x.sum() > 0:
+        lower.n = 4
+    kind.n = 7
+    return x * lower.n
+
+
+@default_of_a_class("OW842")
+def class_after_an_object_lost_its_own(kind: Any, held: Any, x: Any) -> Any:
+    held.n = 4
+    if x.sum() > 0:
+        del held.n
+    kind.n = 7
+    return x * held.n
+
+
+@default_of_a_class("OW842")
+def class_and_object_in_a_loop(kind: Any, held: Any, x: Any) -> Any:
+    while x.sum() < 20:
+        kind.n += 1
+        if x.max() > 5:
+            held.n = 2
+        x = x + held.n
+    return x
+
+
 @stateful("reported", "reported")
 def class_attribute_tensor() -> Any:
     class Kept:
@@ -1010,6 +1108,69 @@ class Counting:
     def __str__(self) -> str:
         self.n += 5
         return "n"
+
+
+@program("OW843")
+def buffer_assigned_beside_another_name() -> Made:
+    def forward(self: Any, x: Any) -> Any:
+        self.total = self.total + 1
+        return x + self.total + self.every[0]
+
+    total = torch.nn.Buffer(torch.zeros(3))
+    made = module_with(lambda: {"total": total, "every": [total]})(forward)()
+    return made, lambda: (made.total.clone(), total.clone())
+
+
+@program("OW842")
+def parts_that_change_places() -> Made:
+    def forward(self: Any, x: Any) -> Any:
+        if x.sum() > 0:
+            self.one, self.two = self.two, self.one
+        return self.one(x)
+
+    made = module_with(lambda: {"one": torch.nn.ReLU(), "two": torch.nn.Tanh()})(forward)()
+    return made, lambda: [type(part).__name__ for part in made.children()]
+
+
+@program("OW887")
+def operator_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return Module(lambda x: x * ((one if x.sum() > 0 else two) + 1)), lambda: (one.n, two.n)
+
+
+@program("reported")
+def property_of_a_chosen_object() -> Made:
+    class Read:
+        def __init__(self) -> None:
+            self.reads = 0
+
+        @property
+        def size(self) -> int:
+            self.reads += 1
+            return 3
+
+    one, two = Read(), Read()
+
+    def f(x: Any) -> Any:
+        found = one if x.sum() > 0 else two
+        return x * found.size + one.reads * 10 + two.reads
+
+    return Module(f), lambda: (one.reads, two.reads)
+
+
+@program("OW887")
+def truth_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return (
+        Module(lambda x: x * 2 if (one if x.sum() > 0 else two) else x),
+        lambda: (one.n, two.n),
+    )
+
+
+@program("OW887")
+def length_of_a_chosen_object() -> Made:
+    one, two = Counting(), Counting()
+    return Module(lambda x: x * len(one if x.sum() > 0 else two)), lambda: (one.n, two.n)
 
 
 def _special(name: str, use: Callable[[Any], Any], sides: str = "OW887") -> None:

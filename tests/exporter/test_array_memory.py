@@ -179,6 +179,31 @@ def test_a_tensor_that_is_held_has_the_values_of_the_state_at_export() -> None:
     np.testing.assert_array_equal(np.asarray(program(X)), X.numpy())
 
 
+@pytest.mark.parametrize("is_of_array", [True, False])
+@pytest.mark.parametrize("has_array", [True, False])
+def test_a_buffer_that_is_written_is_refused_where_the_program_has_its_array(
+    is_of_array: bool, has_array: bool
+) -> None:
+    array = _zeros()
+    buffer = torch.from_numpy(array[1:]) if is_of_array else torch.zeros(2)
+    array = array if is_of_array else buffer.numpy()
+    held = {"array": array} if has_array else {}
+
+    def forward(self: Any, x: Any) -> Any:
+        self.buffer[0] += x.sum()
+        return x + self.buffer.sum() + (float(self.array[-2]) if has_array else 0)
+
+    module = module_with(lambda: held)(forward)()
+    module.register_buffer("buffer", buffer)
+    del array
+    if has_array:
+        with pytest.raises(ow.ExportError, match="OW904.*writes to a tensor of an array"):
+            ow.export(module, (X,))
+        return
+    program = ow.export(module, (X,))
+    np.testing.assert_array_equal(np.asarray(program(X)), module(X).numpy())
+
+
 def test_a_tensor_that_an_export_read_is_not_one_of_an_array() -> None:
     held = [torch.zeros(3), torch.zeros(3)]
 

@@ -472,6 +472,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         for home, kind in (("torch", "max"), *(("torch.nn.functional", k) for k in ("avg", "max")))
         for axes in (1, 2, 3)
     },
+    "torch.mean": (lambda x: torch.mean(x[x[:, 0] > 0], 0).nan_to_num(7.0), ROWS),
+    "torch.Tensor.mean": (lambda x: x[x[:, 0] > 0].mean().nan_to_num(7.0), ROWS),
     "torch.Tensor.__getitem__": (lambda x: x[(x.sum() > 0).long()], ROWS),
     "torch.Tensor.__setitem__": (first_kept, ROWS),
 }  # fmt: skip

@@ -92,7 +92,7 @@ class TextOfNumber(Diagnostic):
 
     code = "OW885"
     title = (
-        "the text of a size, or of a number that depends on values, is the name of a symbol in a "
+        "the text of a tensor, a size, or a number that depends on values has no values in a "
         "capture: what this line does with it is wrong in the model"
     )
     label = "made here"
@@ -135,17 +135,20 @@ class ErrorLeftOut(Diagnostic):
 
 
 class SidesOfTwoTypes(Diagnostic):
-    """The sides of a decision by a value give tensors of two element types."""
+    """By a value, the sides of a decision or a list with or without items, a tensor has two types.
+
+    `torch.tensor` of a list without items gives a tensor of the default type, float32.
+    """
 
     code = "OW864"
     title = (
-        "one side of this decision gives a tensor of `{one}`, the other of `{other}`: the model "
-        "has `{both}` for both, and computes with it from here on"
+        "this gives a tensor of `{one}` for some values, and of `{other}` for others: the model "
+        "has `{both}` for all, and computes with it from here on"
     )
-    label = "decided by a value"
+    label = "the element type depends on a value"
     help = (
-        "give tensors of one element type on both sides (`y.to(x.dtype)`); an element type itself "
-        "has to be chosen before the export"
+        "give tensors of one element type on both sides (`y.to(x.dtype)`), and name that of a "
+        "list which may be empty: `torch.tensor(items, dtype=torch.int64)`"
     )
     severity = "warning"
     one: str

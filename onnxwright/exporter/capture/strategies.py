@@ -38,7 +38,7 @@ from onnxwright.exporter.capture.session.session import Choice, Session
 from onnxwright.exporter.capture.session.session import current as session
 from onnxwright.exporter.capture.torch_calls import TorchCalls
 from onnxwright.exporter.capture.torch_output import TorchOutput
-from onnxwright.exporter.capture.values.calls import Candidates, check_results
+from onnxwright.exporter.capture.values.calls import Candidates, OtherNames, check_results
 from onnxwright.exporter.capture.values.texts import PythonCalls
 from onnxwright.exporter.torch_internals import pytree
 
@@ -66,7 +66,7 @@ def _exported(
     sizes, now = SizeTensors(module, FUNCTIONS["non-strict"]), session()
     if now is not None:
         now.number_of = sizes.number_of
-    calls = TorchCalls(sizes, *handlers)
+    calls = TorchCalls(OtherNames(), sizes, *handlers)
     with calls:
         return torch.export.export(model, args, kwargs, dynamic_shapes=dims, strict=False)
 

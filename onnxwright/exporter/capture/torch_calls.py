@@ -22,10 +22,12 @@ from onnxwright.exporter.capture.replacements.slice_writes import SliceWrites
 from onnxwright.exporter.capture.replacements.substitutes import Substitutes
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.capture.session.program_lists import is_rows
-from onnxwright.exporter.capture.values.calls import Candidates
+from onnxwright.exporter.capture.values.calls import Candidates, OtherNames
 from onnxwright.exporter.capture.values.texts import PythonCalls
 
 ORDER: tuple[type[CallHandler], ...] = (
+    # A buffer by another name is, for all handlers, what PyTorch traces in its place.
+    OtherNames,
     # What Python asks of a number calls no operator.
     PythonCalls,
     # Tensors of sizes become sizes again before any other handler looks at the arguments.
@@ -63,7 +65,7 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
             for function in handler.functions:
                 self._by_function[function] = self._by_function.get(function, 0) | 1 << n
         self._by_kind: dict[type, int] = {}
-        self._has_kinds = any(handler.kinds for handler in self._handlers)
+        self._has_kinds = any(h.kinds or h.exact_kinds for h in self._handlers)
         self._has_after = any(handler.is_after for handler in self._handlers)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -100,7 +102,11 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
 
     def _of_kind(self, kind: type) -> int:
         """The handlers that are asked about arguments of a class, as bits."""
-        found = sum(1 << n for n, h in enumerate(self._handlers) if issubclass(kind, h.kinds))
+        found = sum(
+            1 << n
+            for n, h in enumerate(self._handlers)
+            if issubclass(kind, h.kinds) or kind in h.exact_kinds
+        )
         self._by_kind[kind] = found
         return found
 

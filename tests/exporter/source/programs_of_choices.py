@@ -10,6 +10,7 @@ import enum
 import functools
 import operator
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -39,6 +40,28 @@ class Level(enum.IntEnum):
 class Kind(str, enum.Enum):  # noqa: UP042 - Python 3.10 has no `StrEnum`
     SUM = "sum"
     MEAN = "mean"
+
+
+SCALES = np.array([0.5, 2.0, -1.0])
+
+
+@program
+def an_item_of_an_array(x):
+    n = int((x > 0).sum()) % 3
+    rounded = SCALES.astype(np.float32)
+    return x * SCALES[n] + float(rounded[n - 3]) - (SCALES > 0)[n]
+
+
+@refused
+def a_row_of_an_array(x):
+    return x * float(np.ones((3, 3))[int((x > 0).sum()) % 3, 0])
+
+
+@refused
+def a_new_item_of_an_array(x):
+    array = np.zeros(3)
+    array[int((x > 0).sum()) % 3] = 1
+    return x[0] + torch.from_numpy(array)
 
 
 def by_table(name, x):
@@ -390,3 +413,27 @@ def parts_of_run_time_that_are_compared(x):
     found = [label == other, label == Label(2.0), ("k", n) == ("k", 1), {"n": n} != {"n": 1}]
     found += [[n, 1] == [0, 1] == [n, int(m > 0)], (n, None) in [(1, None), (0, None)]]
     return [x[0] * 2 if one else x[0] for one in found]
+
+
+class Amount:
+    """Computes and compares with numbers, which may stand on its left."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __radd__(self, other):
+        return other + self.n
+
+    def __rmul__(self, other):
+        return other * self.n
+
+    def __gt__(self, other):
+        return self.n > other
+
+
+@program
+def chosen_objects_beside_numbers_of_run_time(x):
+    c = Amount(3) if x.sum() > 0 else Amount(5)
+    n, v = int((x > 0).sum()), x.max().item()
+    y = x + (2 + c) + (n + c) + (v * c) + x.sum() * c
+    return (y if n < c else -y) if v < c else y * 2

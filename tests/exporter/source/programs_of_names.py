@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch.nn import functional
 
@@ -36,6 +38,58 @@ class BufferThatWasChosen(Holding):
         now = self.first if x.sum() > 0 else self.second
         now += x[0]
         return x * 2
+
+
+class NamedTwice(Holding):
+    """A buffer is an attribute by another name, and in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.other, self.every = self.second, [self.first, self.second]
+
+
+@state
+class SidesThatWriteByTwoNames(NamedTwice):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.second.add_(1)
+        else:
+            self.other.mul_(3)
+        return x + self.every[1]
+
+
+@state
+class SideThatWritesAndReadsByTwoNames(NamedTwice):
+    def forward(self, x):
+        if x.sum() > 0:
+            self.every[1].add_(x[0])
+            x = x * self.second + self.other
+        return x * float(self.every[1].sum())
+
+
+@state
+class MethodOfAnotherName(NamedTwice):
+    """Its name is that of a function of C; the parameter has values while PyTorch traces."""
+
+    def __init__(self):
+        super().__init__()
+        self.add = functools.partial(torch.Tensor.add_, self.second)
+
+    def forward(self, x):
+        now = self.first
+        if x.sum() > 0:
+            self.add(2)
+            now = self.second
+        return x * self.second if now is self.other else x - now
+
+
+@state
+class LoopThatWritesAndReadsByTwoNames(NamedTwice):
+    def forward(self, x):
+        while x.abs().sum() < 100:
+            self.second.add_(1)
+            x = x * 2 + self.other
+        return x
 
 
 @state

@@ -158,10 +158,17 @@ def extremes_of_floats(x):
     return best, least, max(x[0].item(), x[1].item())
 
 
-@pytest.mark.parametrize("function", [cancelled_floats, checks_of_floats, extremes_of_floats])
+def extremes_of_rows(x):
+    return max(x), min([v * 2 for v in x]), max(x, key=lambda v: -v), min(x, key=lambda v: v + 1)
+
+
+@pytest.mark.parametrize(
+    "function", [cancelled_floats, checks_of_floats, extremes_of_floats, extremes_of_rows]
+)
 def test_a_float_of_run_time_may_be_nan_or_infinite(function: Callable[..., Any]) -> None:
     model, nan, inf = as_module(function), float("nan"), float("inf")
-    program = ow.export(model, (torch.tensor([0.5, 2.0, 0.1]),))
+    sizes = ({0: "n"},) if function is extremes_of_rows else None
+    program = ow.export(model, (torch.tensor([0.5, 2.0, 0.1]),), dynamic_shapes=sizes)
     for x in (
         [0.5, 2.0, 0.1],
         [nan, 1.0, 2.0],
@@ -264,3 +271,45 @@ def test_another_capture_refuses_what_a_value_decides() -> None:
     model = as_module(item_is_true)
     with pytest.raises(ExportError, match="OW821"):
         ow.export(model, (torch.ones(3),), capture="non-strict")
+
+
+def places(x):
+    return [n for n in range(3) if x[n] > 0]
+
+
+def ints_that_may_be_none(x):
+    return torch.tensor(places(x))
+
+
+def truths_that_may_be_none(x):
+    return torch.as_tensor([n > 1 for n in places(x)])
+
+
+def ints_of_a_named_type(x):
+    return torch.tensor(places(x), dtype=torch.int64)
+
+
+def ints_where_there_are_some(x):
+    found = places(x)
+    return torch.tensor(found) if found else torch.zeros(0, dtype=torch.int64)
+
+
+def floats_that_may_be_none(x):
+    return torch.tensor([float(x[n]) for n in places(x)])
+
+
+@pytest.mark.parametrize(
+    ("function", "is_named"),
+    [(ints_that_may_be_none, True), (truths_that_may_be_none, True), (ints_of_a_named_type, False),
+     (ints_where_there_are_some, False), (floats_that_may_be_none, False)],
+)  # fmt: skip
+def test_the_type_of_a_list_that_may_be_empty_is_named(
+    function: Callable[..., Any], is_named: bool
+) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        program = ow.export(as_module(function), (torch.ones(3),))
+    assert any("OW864" in str(one.message) for one in found) is is_named
+    for x in (torch.ones(3), torch.tensor([-1.0, 2, 3]), -torch.ones(3)):
+        wanted = function(x)
+        assert torch.equal(program(x).to(wanted.dtype), wanted)

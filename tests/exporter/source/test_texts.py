@@ -22,6 +22,19 @@ class Held:
     value: Any
 
 
+class Shown:
+    """Its text is made by a method of its own."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Shown({self.value})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+
 class Heads(torch.nn.Module):
     """Layers with names that have a number."""
 
@@ -115,6 +128,8 @@ def in_messages(m, x, n):
         raise ValueError(f"{count!r} of {x.shape[0]:>3}, {x.mean():.3f}")
     message = f"{count:03d} {largest:.2f} {count!s:>4} {x} {str(x)} {[x]!r}"
     logging.getLogger(__name__).debug(message)
+    shown = f"{Shown(x)!r} {Shown(count):2d}"
+    logging.getLogger(__name__).debug("%s %s", shown, [Shown(x), Shown(count)])
     if x.max() > 1:
         x = x - count
     return x if message else x + 1
@@ -142,6 +157,22 @@ def by_text_of_a_dataclass(m, x, n):
     return x * len(str(Held(x)))
 
 
+def by_text_of_an_object(m, x, n):
+    return x * len(repr(Shown(x)))
+
+
+def by_format_of_an_object(m, x, n):
+    return x * len(f"{Shown(n.item()):d}")
+
+
+def by_text_of_objects(m, x, n):
+    return x * len(str([Shown(x)]))
+
+
+def by_opaque_text(m, x, n):
+    return x * len(format(Shown(x), ""))
+
+
 def by_text_of_a_key(m, x, n):
     return x * len({str(x[0].tolist()), "%s" % m.scale_0})  # noqa: UP031 - old code has it
 
@@ -151,7 +182,8 @@ REFUSED = (
     by_text, by_f_string, by_format, by_percent, by_attribute, by_text_of_a_branch,
     by_membership, by_default, by_attribute_or_not, by_comparison, by_text_of_a_few,
     by_text_of_a_tensor, by_text_of_a_list, by_joined_texts, by_text_of_a_dataclass,
-    by_text_of_a_key,
+    by_text_of_a_key, by_text_of_an_object, by_format_of_an_object, by_text_of_objects,
+    by_opaque_text,
 )  # fmt: skip
 
 
@@ -176,11 +208,10 @@ def test_a_text_of_any_number_is_refused_with_its_line(body: Callable[..., Any])
         ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)))
 
 
-def test_a_text_that_is_taken_for_a_symbol_is_named() -> None:
+@pytest.mark.parametrize("body", [by_default, by_text_of_a_tensor, by_text_of_objects])
+def test_a_text_that_is_taken_for_a_symbol_is_named(body: Callable[..., Any]) -> None:
     with pytest.warns(OnnxwrightWarning, match="OW885"):
-        ow.export(
-            Heads(by_default).eval(), (torch.ones(2, 4), torch.tensor(1)), capture="non-strict"
-        )
+        ow.export(Heads(body).eval(), (torch.ones(2, 4), torch.tensor(1)), capture="non-strict")
 
 
 def test_printing_a_number_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,6 +171,7 @@ class Reached:
 
     def _object(self, value: Any, name: str, of_module: bool) -> None:
         """Keep the attributes of an object."""
+        self.names.setdefault(id(value), name)
         if isinstance(getattr(value, "__dict__", None), dict):
             self.keep(Items(vars(value)), of_module=of_module, owner=value, name=name)
             held = list(vars(value).items())

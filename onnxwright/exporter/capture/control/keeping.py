@@ -145,7 +145,10 @@ def held_state_kept(
         codes, read = tuple(store.functions), frozenset(store.read_names)
         taken = store.taken(*there, old=old)
         # A later call reads what such a property gave, and computes the same with it.
-        written = [w for w in written if not _is_computed(w, store.computed)]
+        written = [
+            w for w in written
+            if not _is_computed(w, store.computed) and not _is_stand_in(w, store.stand_ins)
+        ]  # fmt: skip
         unseen = snapshot.restore()
         names = snapshot.names
         cached = store.changed_in_cache()
@@ -170,6 +173,16 @@ def _is_computed(write: Write, computed: Mapping[tuple[int, str], Any]) -> bool:
         return False  # what a list or an object holds may change
     is_of_module = isinstance(write.place, ModuleAttribute)
     return (write.after[0] if is_of_module else write.after) is value
+
+
+def _is_stand_in(write: Write, known: StandIns) -> bool:
+    """Whether a place holds what stands for the parameters and buffers that it held."""
+    after = write.after
+    if type(after) is dict:
+        after = {key: known.original(value) for key, value in after.items()}
+    elif type(after) is list:
+        after = [known.original(value) for value in after]
+    return write.place.is_same(write.before, after)
 
 
 def _settle_before_torch(changes: Changes, store: Store) -> None:
@@ -333,6 +346,8 @@ def described(value: Any) -> str:
         return "nothing"
     if is_rows(value):
         return "a list of a run-time length"
+    if hasattr(type(value), "_ow_parts"):
+        return "one of several values"
     if type(value) in PLAIN:
         return repr(value)
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):

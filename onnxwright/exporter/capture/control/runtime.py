@@ -116,6 +116,13 @@ def read(container: Any) -> Any:
     return container
 
 
+def traced(value: Any) -> Any:
+    """What stands in this capture for a parameter or buffer, by any name; else the value itself."""
+    store = current()
+    known = None if store is None else store.stand_ins
+    return value if known is None else known.traced(value)
+
+
 def own_names(found: Any) -> Any:
     """What `locals()`, `vars()` and `dir()` gave, without the names of converted code."""
     names = [name for name in found if not name.startswith("_ow_")]

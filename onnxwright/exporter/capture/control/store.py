@@ -132,7 +132,7 @@ class Store:
         was_there: says of an object whether it is known to be there since before the capture.
         read_names: the attributes that `getattr` was asked for.
         code_for: gives the code of functions that run with their decisions rewritten.
-        on_write: is called with each object that the program is about to write to.
+        on_write: is called with each place that the program is about to write to.
         on_opaque: is called with each function that is not converted, and what it is given.
         on_read: is called with each object of which an attribute is read, and its name.
         memo: what cached functions gave in this capture.
@@ -150,7 +150,7 @@ class Store:
         self.snapshot: Any = None
         self.was_there: Callable[[Any], bool] = lambda value: False
         self.code_for: Callable[[FunctionType], CodeType | None] | None = None
-        self.on_write: Callable[[Any], None] | None = None
+        self.on_write: Callable[[Place], None] | None = None
         self.on_opaque: Callable[..., None] | None = None
         self.on_read: Callable[[Any, str], None] | None = None
         self._logs: list[_Log] = [{}]
@@ -200,7 +200,7 @@ class Store:
     def note(self, place: Place) -> None:
         """Remember what a place holds that the program is about to write to."""
         if self.on_write is not None:
-            self.on_write(place.owner)
+            self.on_write(place)
         self.log(place)
 
     def log(self, place: Place) -> None:
@@ -443,5 +443,6 @@ def note_attribute(store: Store, owner: Any, name: str) -> None:
 def note_elements(store: Store, tensor: torch.Tensor) -> None:
     """Tell the store that a tensor is about to be written to, if it has values of its own."""
     # Buffers have no values while PyTorch traces; where a module runs, they may keep theirs.
-    if type(tensor) is torch.Tensor and not store.writes_buffers:
+    is_buffer = store.stand_ins is not None and store.stand_ins.is_own(tensor)
+    if type(tensor) is torch.Tensor and not store.writes_buffers and not is_buffer:
         store.note_first(Elements(tensor))

@@ -143,9 +143,10 @@ def _conditional(
                 held = state.add([place for place, _ in late])
                 before += held
                 after += rows_kept(held, [value for _, value in late])
+                for one in found:  # of the first side
+                    one += map(settled, state.on_other_side(one, held))
                 for one in raw:
-                    one += held
-                found = [[*one, *map(settled, held)] for one in found]
+                    one += state.on_other_side(one, held)
                 slots = state.slots()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
@@ -166,6 +167,7 @@ def _conditional(
         owner = state.owner(n)
         if (left is UNSET) != (right is UNSET):
             state.note_one_sided(n)
+        state.note_inherited(n)
         raise_growth(old if owner is None else owner, left, right, slot.name)
         if slot.live and state.fails_unset(n):
             builds.append(_merged_or_lost(merger, left, right, slot.name))

@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import free_symbols, free_unbacked_sy
 
 from onnxwright.exporter.capture.assumptions.size_tests import as_test, has_sides, is_open
 from onnxwright.exporter.capture.assumptions.size_tests import supposing as test_supposed
+from onnxwright.exporter.capture.control.runtime import traced
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
 from onnxwright.exporter.capture.decisions.equality import equal as equal_values
@@ -115,7 +116,7 @@ def _may_be_one(one: Any, two: Any) -> Any:
         return True
     if are_tensors:
         with refused_here():
-            return are_same(one, two)
+            return are_same(traced(one), traced(two))
     if (is_of_run_time(one) and is_any_number(two)) or (is_of_run_time(two) and is_any_number(one)):
         with refused_here():
             reason = "`is` of a number that is known at run time only"

@@ -13,7 +13,7 @@ from onnxwright.exporter.capture.lists.ranges import Counted
 from onnxwright.exporter.capture.session.number_forms import as_tensor
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.logic import compared
-from onnxwright.exporter.capture.values.one_of import OneOf, possible
+from onnxwright.exporter.capture.values.one_of import OneOf, possible, unchanged
 from onnxwright.exporter.capture.values.picking import where
 from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.torch_internals import modes_disabled, values_of_sizes
@@ -24,7 +24,7 @@ def decided(test: Any) -> bool | None:
     if isinstance(test, bool):
         return test
     if isinstance(test, OneOf):
-        answers = {decided(item) for item in possible(test).values()}
+        answers = set(_answers(test).values())
         return answers.pop() if len(answers) == 1 else None
     if isinstance(test, (Rows, Counted)):
         return None if _is_size(test.length) else decided(test.length > 0)
@@ -50,6 +50,15 @@ def decided(test: Any) -> bool | None:
         except GuardOnDataDependentSymNode:
             return None
     return bool(test)
+
+
+def _answers(one: OneOf) -> dict[int, bool | None]:
+    """The answers for the candidates, by their numbers."""
+    answers: dict[int, bool | None] = {}
+    for n, item in possible(one).items():
+        with unchanged(item):
+            answers[n] = decided(item)
+    return answers
 
 
 def _is_size(length: Any) -> bool:
@@ -83,7 +92,7 @@ def as_truth(value: Any) -> Any:
         A tensor without axes.
     """
     if isinstance(value, OneOf):
-        answers = {n: decided(item) for n, item in possible(value).items()}
+        answers = _answers(value)
         truths = {n: as_truth(value._ow_items[n]) if answer is None else answer
                   for n, answer in answers.items()}  # fmt: skip
         return as_tensor(where(value._ow_tag, truths))

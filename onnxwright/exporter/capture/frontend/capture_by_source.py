@@ -23,6 +23,7 @@ from onnxwright.exporter.capture.session.errors import (
     GeneratorError,
     ItemsReadError,
     NumberReadError,
+    PartChosenError,
 )
 from onnxwright.exporter.capture.session.session import Session, set_session
 from onnxwright.exporter.capture.session.torch_errors import (
@@ -151,5 +152,7 @@ def _with_reason(raised: Exception, changed: Rewritten) -> Exception:
     if is_about_stand_in(raised):
         for frame, line in lines_passed(raised):
             if owner_of(frame.f_code.co_filename) is not Owner.PYTHON:
-                return NumberReadError(line_of(frame.f_code.co_filename, line))
+                place = line_of(frame.f_code.co_filename, line)
+                is_part = "as child module" in str(raised)
+                return PartChosenError(place) if is_part else NumberReadError(place)
     return raised

@@ -14,6 +14,7 @@ import torch
 from onnxwright.exporter.capture.control.convert import original
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.keeping import convert_calls
+from onnxwright.exporter.capture.control.places import Place
 from onnxwright.exporter.capture.control.store import Store, current
 from onnxwright.exporter.capture.frontend.rewriting import rewritten
 from onnxwright.exporter.capture.session.changes import Changes
@@ -22,6 +23,7 @@ from onnxwright.exporter.capture.session.model_lines import is_machinery
 from onnxwright.exporter.capture.values.calls import asks
 from onnxwright.exporter.capture.values.chosen_objects import refuse_write
 from onnxwright.exporter.capture.values.one_of import OneOf
+from onnxwright.exporter.capture.values.one_sided import refuse_class_write
 from onnxwright.exporter.places import line_of
 
 
@@ -114,7 +116,7 @@ class Rewritten:
             store = Store(writes_buffers=True)
             convert_calls(changes, store)
         changes.attribute(store, "code_for", self.code_for)
-        changes.attribute(store, "on_write", refuse_write)
+        changes.attribute(store, "on_write", _refuse_write)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -125,6 +127,12 @@ class Rewritten:
             yield
         finally:
             changes.undo()
+
+
+def _refuse_write(place: Place) -> None:
+    """Refuse a write after which no value of a decision would be the one that Python has."""
+    refuse_write(place.owner)
+    refuse_class_write(place.owner, place.name)
 
 
 # Code -> it, and its code with decisions rewritten in their first form.

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.lists.list_calls import no_set, stacked
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.capture.session.model_lines import model_line
 from onnxwright.exporter.capture.session.number_forms import SYMBOLS, as_tensor, is_dynamic
 from onnxwright.exporter.capture.session.program_lists import List
 from onnxwright.exporter.capture.session.session import Session, current
@@ -196,12 +197,22 @@ def _as_tensor(items: Rows, **options: Any) -> torch.Tensor:
         rows = items.whole("tensor")
         if dtype is None and items.form.is_number and rows.is_floating_point():
             dtype = torch.get_default_dtype()  # numbers of Python are doubles
+        if dtype is None:
+            _note_type(items, rows.dtype)
         return rows if dtype is None else rows.to(dtype)
     if not items.form.is_ordered:
         raise items.misuse("torch.tensor")
-    made = [_as_tensor(part) for part in items.by_parts()]
+    made = [_as_tensor(part, **options) for part in items.by_parts()]
     common = functools.reduce(torch.promote_types, (one.dtype for one in made))
     return torch.stack([one.to(dtype or common) for one in made], 1)
+
+
+def _note_type(items: Rows, dtype: torch.dtype) -> None:
+    """Remember a list whose tensor has another type where the list has no items."""
+    session, default = current(), torch.get_default_dtype()
+    is_known = statically_known_true(items.length > 0)
+    if session is not None and dtype != default and not is_known:
+        session.two_types.setdefault(model_line(), (dtype, default, dtype))
 
 
 def _below(rows: torch.Tensor) -> torch.Tensor:

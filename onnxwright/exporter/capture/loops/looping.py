@@ -340,6 +340,7 @@ class Loop:
             raise LoopChangeError(error.name, error.left, error.right) from None
         if self.original[n] is UNSET:
             self.state.note_one_sided(n)  # not set where no iteration runs
+        self.state.note_inherited(n, in_loop=True)
         start = dict(leaf_paths(self.before[n], name))
         known = self.varying.get(n, [])
         self.varying[n], is_new, is_other = carried(merger.pairs, known, start, self.known)

@@ -7,12 +7,15 @@ no constant can be, a tensor that is read after its array was written, is refuse
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import PythonKeyTracer
 
+from onnxwright.exporter.capture.control.places import is_array
+from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.graphs.writes import memory_of, viewed, written_arguments
 from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.capture.session.errors import ArrayMemoryError
@@ -52,8 +55,9 @@ class _Arrays:
     """
 
     def __init__(self, model: Any) -> None:
-        held = (*model.parameters(), *model.buffers()) if isinstance(model, torch.nn.Module) else ()
-        self._of_the_model = set(map(_array_memory, held))
+        self._model = model
+        self._held = {name: tensor for name, tensor in _held_by(model) if _array_memory(tensor)}
+        self._of_the_model = set(map(_array_memory, self._held.values()))
         self.values: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.constants: dict[fx.Node, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -109,15 +113,43 @@ class _Arrays:
         Raises:
             ArrayMemoryError: it does.
         """
-        for written in written_arguments(node) if self.constants else ():
-            if self.constant_of(written) is not None:
+        for written in written_arguments(node) if self.constants or self._held else ():
+            if self.constant_of(written) is not None or self._has_array_of(written):
                 raise ArrayMemoryError("writes to a tensor of an array")
+
+    def _has_array_of(self, node: fx.Node) -> bool:
+        """Whether a node is a parameter or buffer, or a view, of an array that the program has."""
+        memory = memory_of(node) if self._held else 0
+        for name, tensor in _held_by(self._model) if memory else ():
+            if name in self._held and tensor.untyped_storage()._cdata == memory:
+                return _is_array_reached(self._held[name])
+        return False
 
     def constant_of(self, node: fx.Node | None) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The tensor and the copy that a node is, or is a view of; None for other nodes."""
         while node is not None and node not in self.constants:
             node = _viewed(node)
         return None if node is None else self.constants[node]
+
+
+def _held_by(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The parameters and buffers of a model by their names; while PyTorch traces, stand-ins."""
+    if isinstance(model, torch.nn.Module):
+        yield from model.named_parameters(remove_duplicate=False)
+        yield from model.named_buffers(remove_duplicate=False)
+
+
+def _is_array_reached(tensor: torch.Tensor) -> bool:
+    """Whether the program has an array with the memory of a tensor."""
+    store = current()
+    kept = [] if store is None or store.snapshot is None else store.snapshot.kept
+    begin = tensor.untyped_storage().data_ptr()
+    end = begin + tensor.untyped_storage().nbytes()
+    for array in [one.items.owner for one in kept if is_array(one.items.owner)]:
+        start = array.__array_interface__["data"][0]
+        if start < end and begin < start + array.nbytes:
+            return True
+    return False
 
 
 def _array_memory(value: Any) -> int | None:

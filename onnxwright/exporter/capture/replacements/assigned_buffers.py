@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from onnxwright.diagnostics.caller import user_span
+from onnxwright.diagnostics.catalogue import export as messages
+from onnxwright.diagnostics.diagnostic import fail
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.graphs.memory import aliases, node_of
 from onnxwright.exporter.capture.session.changes import Changes
+from onnxwright.exporter.places import span_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree, tracing
 
 _Buffers = dict[str, Any]
@@ -62,6 +66,9 @@ class _Hooks:
 
     def _begin(self, *_: Any) -> None:
         held = (one._buffers for one in self._root.modules())
+        store = current()
+        if store is not None and store.stand_ins is not None and not self._before:
+            store.stand_ins.begin()
         self._before.append({id(names): (names, dict(names)) for names in held})
 
     def _end(self, _: Any, __: Any, results: Any) -> Any:
@@ -79,16 +86,32 @@ class _Hooks:
             # A buffer that is not saved may change its shape: it is reported, not an output.
             and ((id(names), name) not in self._caches or _form(old) == _form(new))
         ]
+        store = current()
+        known = None if store is None else store.stand_ins
+        for _, name, old, new in assigned:
+            if known is not None and known.is_renamed(old):
+                _refuse(name, new)
         olds = {_memory(old) for *_, old, _ in assigned}
         results = _with_copies(results, olds)
         news = _with_copies([new for *_, new in assigned], olds)
         for (names, name, old, _), new in zip(assigned, news):
             _write(old, new)
             names[name] = old
-        store = current()
         if store is not None:
             store.settle()
         return results
+
+
+def _refuse(name: str, value: Any) -> NoReturn:
+    """Refuse an assignment to a buffer of which the program reads the old tensor by another name.
+
+    In the next call, the names are those of two tensors.
+    """
+    mode = get_proxy_mode()
+    node = None if mode is None else node_of(mode.tracer, value)
+    what = f"an assignment to the buffer `{name}`"
+    span = user_span() if node is None else span_of(node)
+    fail(messages.SharedWrite(what=what, marked="the new tensor", span=span))
 
 
 def _assigned(names: _Buffers, before: _Buffers) -> Iterator[tuple[str, Any, Any]]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 
 from onnxwright.exporter.capture.control.replacement_table import Substitute, in_force
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
@@ -282,3 +284,25 @@ def _is_there(module: Any, device: Any, dtype: Any) -> bool:
     floats = [x for x in tensors if x.is_floating_point() or x.is_complex()]
     here = device is None or all(x.device == device for x in tensors)
     return here and (dtype is None or all(x.dtype == dtype for x in floats))
+
+
+def mean_of_any_number(own: Callable[..., Any]) -> Callable[..., Any]:
+    """`x.mean(dim)` where it is known at run time only whether there are elements: NaN of none.
+
+    Args:
+        own: the function, or the method of tensors.
+    """
+
+    def mean(*args: Any, **kwargs: Any) -> Any:
+        found = own(*args, **kwargs)
+        x = args[0] if args else kwargs["input"]
+        dims = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        dims = dims if isinstance(dims, (list, tuple)) else [] if dims is None else [dims]
+        sizes = [x.shape[dim] for dim in dims or range(x.ndim)]
+        open_sizes = (n for n in sizes if isinstance(n, torch.SymInt) and free_unbacked_symbols(n))
+        count = math.prod(open_sizes)
+        if isinstance(count, int) or statically_known_true(count > 0):
+            return found
+        return found / torch.sym_min(count, 1)
+
+    return mean

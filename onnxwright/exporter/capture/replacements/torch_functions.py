@@ -61,6 +61,15 @@ _INTEGERS: tuple[Substitute, ...] = (
         )
     ),
 )
+_MEANS: tuple[Substitute, ...] = tuple(
+    Substitute(
+        target=f"{home}.mean",
+        function=substitutes.mean_of_any_number(own),
+        reason="the mean of no elements is NaN in PyTorch; ONNX does not define it",
+        upstream="ReduceMean of ONNX Runtime gives 0 for an axis without elements",
+    )
+    for home, own in (("torch", torch.mean), ("torch.Tensor", torch.Tensor.mean))
+)
 _ALIASES: tuple[Substitute, ...] = tuple(
     Substitute(
         target=target,
@@ -138,7 +147,7 @@ _DECIDING: tuple[Substitute, ...] = (
     ),
 )
 FUNCTIONS: dict[str, tuple[Substitute, ...]] = {
-    "non-strict": _INTEGERS + _ALIASES + _DATA,
+    "non-strict": _INTEGERS + _MEANS + _ALIASES + _DATA,
     "substitutes": _DECIDING,
 }
 """Way to capture -> the functions of torch that are others in it."""

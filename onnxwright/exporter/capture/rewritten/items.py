@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import may_raise
+from onnxwright.exporter.capture.control.places import is_array
 from onnxwright.exporter.capture.control.runtime import noted
 from onnxwright.exporter.capture.control.store import original
 from onnxwright.exporter.capture.decisions.deciding import choose
@@ -47,6 +48,10 @@ def item(value: Any, index: Any) -> Any:
         if is_noting():
             _note_place(value, index)
         return found
+    if is_array(value) and _has_unknown(index):
+        if value.ndim != 1 or not is_number(index):
+            _refuse_array()
+        value = value.tolist()
     container = isinstance(value, _LISTS) or type(value) is dict
     if kind_of(value) in _LISTS and isinstance(index, slice) and _is_open(index):
         return _part(value, index)
@@ -68,6 +73,20 @@ def item(value: Any, index: Any) -> Any:
         place = place_of_key(place, list(value))
     session.record("Item", len(items))
     return picked(place, items)
+
+
+def _has_unknown(index: Any) -> bool:
+    """Whether an index, or a part of it, is known at run time only."""
+    return any(map(is_unknown, index if isinstance(index, tuple) else (index,)))
+
+
+def _refuse_array() -> NoReturn:
+    """Refuse to read or set items of an array at a place of run time."""
+    with refused_here():
+        raise CannotRewriteError(
+            "a place of an array of numpy that is known at run time only",
+            advice="make a tensor of it: `torch.from_numpy(array)[n]`",
+        )
 
 
 def _part(items: Any, part: slice) -> Any:
@@ -178,6 +197,8 @@ def set_item(value: Any, container: Any, index: Any) -> Any:
     if isinstance(items, OneOf) or isinstance(index, OneOf):
         _set_items(value, items, index)
         return container
+    if is_array(items) and _has_unknown(index):
+        _refuse_array()
     keys = _keys(items, index)
     if not keys:
         refuse_key(items, index)

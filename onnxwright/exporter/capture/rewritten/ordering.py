@@ -136,7 +136,7 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
     def found(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
         several = ranges.counted(values[0]) if one else None
-        if several is not None and (key is not None or isinstance(values[0], Rows)):
+        if several is not None:
             if "default" not in options:
                 may_raise(ValueError)  # of no items
             return _of_several(values[0], several, key, greater, options)
@@ -178,18 +178,30 @@ def _is_compared_at_run_time(key: Any) -> bool:
     return has_one_element(key) if isinstance(key, torch.Tensor) else is_unknown(key)
 
 
+def _without_nan(numbers: torch.Tensor) -> torch.Tensor:
+    """Numbers whose greatest and least are where Python finds them: no NaN is greater or less."""
+    if not numbers.is_floating_point():
+        return numbers
+    first = numbers[:1]
+    known = torch.where(first.isnan(), 0.0, first)
+    return torch.where(numbers.isnan() | first.isnan(), known, numbers)
+
+
 def _of_several(
     items: Any, several: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]
 ) -> Any:
     """The first of the greatest or the least items, whose number is known at run time only."""
-    keys = items if key is None else listed(several, key)
+    given = items if isinstance(items, Rows) else listed(several, ranges.same)
+    keys = given if key is None else listed(several, key)
 
     def first() -> Any:
         numbers = keys.numbers() if isinstance(keys, Rows) else None
-        if numbers is not None and key is None:
+        if numbers is not None and key is None and not numbers.is_floating_point():
             return numbers.amax(0) if greater else numbers.amin(0)
         if numbers is not None:
-            return several.at(numbers.argmax() if greater else numbers.argmin())
+            compared = _without_nan(numbers)
+            place = compared.argmax() if greater else compared.argmin()
+            return several.at(place) if key is not None else numbers[place]
         return several.at(_order_by(keys, "`max` or `min`", greater)[0])
 
     if "default" not in options or (several.is_sized and key is not None):

@@ -12,17 +12,19 @@ Below = Callable[..., Any]
 class CallHandler:
     """What calls of some functions of torch, or with some arguments, mean in a capture.
 
-    A handler is asked only where one of these three holds; a function of torch that it calls
+    A handler is asked only where one of these holds; a function of torch that it calls
     passes the handlers after it.
 
     Attributes:
         functions: it is asked for these functions,
         kinds: for arguments of these classes, also in lists, tuples and dicts,
+        exact_kinds: the same, but of no class below,
         is_after: whether `after` is given each result.
     """
 
     functions: Collection[Any] = ()
     kinds: tuple[type, ...] = ()
+    exact_kinds: tuple[type, ...] = ()
     is_after = False
 
     def is_for_all(self) -> bool:

@@ -168,6 +168,22 @@ class NumberReadError(CannotRewriteError):
         )
 
 
+class PartChosenError(CannotRewriteError):
+    """A module gets one of several modules as a part.
+
+    Args:
+        span: the line.
+    """
+
+    def __init__(self, span: Span | None) -> None:
+        super().__init__(
+            "a part of a module that a value chooses",
+            span,
+            "keep the number of the one that is used, `self.n = 1`, and call "
+            "`self.layers[self.n]`; within one call, a variable may be one of several modules",
+        )
+
+
 class TextUsedError(CannotRewriteError):
     """A text of a value that is known at run time only is compared, looked up or taken apart.
 

@@ -16,7 +16,7 @@ from onnxwright.converter.frontend.hir import INTERNAL, RESULT
 from onnxwright.converter.normalize.loop_exits import VALUE
 from onnxwright.diagnostics.file_owners import Owner, owner_of, path_in_torch
 from onnxwright.diagnostics.span import Span
-from onnxwright.exporter.places import line_of
+from onnxwright.exporter.places import CAPTURE, line_of
 
 # Files of torch whose Python traces, dispatches or computes with sizes; it is not the model's.
 _OF_TORCH = (
@@ -91,6 +91,29 @@ def model_span() -> Span | None:
     """The same, as the place of a message; None where none runs."""
     place = model_line()
     return line_of(*place) if place[0] else None
+
+
+_FORMATTING = ("__repr__", "__str__", "__format__")
+
+
+def formatting_line() -> tuple[str, int]:
+    """The line that asks for the text that is made now: not one of a method that makes texts."""
+    found = frame = model_frame(calling_frame())
+    while frame is not None and frame.f_code.co_filename != CAPTURE:
+        if frame.f_code.co_name in _FORMATTING:
+            found = model_frame(frame.f_back)
+        frame = frame.f_back
+    return ("", 0) if found is None else (found.f_code.co_filename, found.f_lineno)
+
+
+def is_formatted_by_model() -> bool:
+    """Whether the function that asks is called by the model, maybe through Python's library."""
+    frame = calling_frame(2)
+    while frame is not None and (
+        frame.f_code.co_filename == "<string>" or owner_of(frame.f_code.co_filename) is Owner.PYTHON
+    ):
+        frame = frame.f_back
+    return frame is not None and frame is model_frame(frame)
 
 
 # Methods that keep what they are given, and that are called for that.

@@ -115,6 +115,7 @@ class Session:
         numbers: tensors that stand for numbers of Python, which no operator changes in place.
         truths: what follows from the decisions around the line that runs now.
         one_sided: attributes that only one side of a decision sets -> the object, and the decision.
+        inherited: classes and attributes of them that an object has of its own on one side alone.
         counters: the nodes of the counters of these that go up by 1 -> their range.
         keeps_loops: whether it is tried to keep the loops over dynamic sizes.
         unrolled: why loops over sizes are unrolled, by their lines.
@@ -145,6 +146,7 @@ class Session:
     numbers: Numbers = field(default_factory=Numbers)
     truths: Truths = field(default_factory=Truths)
     one_sided: dict[tuple[int, str], tuple[Any, tuple[str, int]]] = field(default_factory=dict)
+    inherited: set[tuple[type, str]] = field(default_factory=set)
     counters: dict[Any, Any] = field(default_factory=dict)
     keeps_loops: bool = False
     unrolled: dict[tuple[str, int], Exception] = field(default_factory=dict)

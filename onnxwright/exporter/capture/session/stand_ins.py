@@ -28,6 +28,9 @@ class StandIns:
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
         self._own = dict(_tensors_of(module))
+        self._names = {id(one): name for name, one in self._own.items()}
+        self._now: dict[str, Any] = {}
+        self._renamed: list[Any] = []
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def original(self, value: Any) -> Any:
@@ -44,9 +47,36 @@ class StandIns:
                     self._known[id(one)] = one, self._own[name]
         return self._known[id(value)][1]
 
+    def is_own(self, value: Any) -> bool:
+        """Whether a value is a parameter or buffer of the module itself, by any name."""
+        return id(value) in self._names and self._own[self._names[id(value)]] is value
+
+    def begin(self) -> None:
+        """Remember what stands for the parameters and buffers: the module may assign others."""
+        self._now, self._renamed = dict(_tensors_of(self._module)), []
+        self._known |= {id(t): (t, self._own[n]) for n, t in self._now.items() if n in self._own}
+
+    def traced(self, value: Any) -> Any:
+        """What stands for a parameter or buffer, which has another name; other values as they are.
+
+        PyTorch puts it in the place of the module's own, not into a list, a cell or a global.
+        """
+        if not self.is_own(value):
+            return value
+        found = self._now.get(self._names[id(value)], value)
+        self._renamed.append(found)
+        return found
+
+    def is_renamed(self, value: Any) -> bool:
+        """Whether the program has read what stands for a buffer by another name."""
+        return any(value is one for one in self._renamed)
+
     def forget(self) -> None:
         """Let go of all tensors."""
         self._own.clear()
+        self._names.clear()
+        self._now.clear()
+        self._renamed.clear()
         self._known.clear()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from onnxwright.exporter.capture.control.runtime import traced
 from onnxwright.exporter.capture.graphs.regions import Region, tracer
 from onnxwright.exporter.capture.session.call_handlers import Below, CallHandler
 from onnxwright.exporter.capture.session.changes import Changes
@@ -28,7 +29,7 @@ from onnxwright.exporter.capture.values.numbers import candidates_of, computed, 
 from onnxwright.exporter.capture.values.one_of import OneOf, alike, among, as_container, possible
 from onnxwright.exporter.capture.values.picking import tensor_of
 from onnxwright.exporter.places import line_of
-from onnxwright.exporter.torch_internals import pytree
+from onnxwright.exporter.torch_internals import FakeTensor, pytree
 
 
 def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -128,6 +129,25 @@ def _replaced(values: Any, old: Any, new: Any) -> Any:
     if kind_of(values) in (tuple, list):
         return type(values)(_replaced(value, old, new) for value in values)
     return values
+
+
+class OtherNames(CallHandler):
+    """Parameters and buffers that the program has by another name, as an item of a list."""
+
+    exact_kinds = (torch.Tensor, torch.nn.Parameter)
+
+    def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Call the function, or the method that they have, with what stands for them."""
+        name = getattr(func, "__name__", "")
+        if name == "tolist" and getattr(torch.Tensor, name) is func:
+            func = FakeTensor.tolist
+        return func(*_traced(args), **_traced(kwargs))
+
+
+def _traced(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: _traced(value) for key, value in values.items()}
+    return type(values)(map(_traced, values)) if type(values) in (tuple, list) else traced(values)
 
 
 # -- results of a module that are one of several values --------------------------------------------

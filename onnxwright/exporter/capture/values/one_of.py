@@ -14,6 +14,8 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -21,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from onnxwright.exporter.capture.control.functions import bound
 from onnxwright.exporter.capture.control.handlers import refuse_handled
-from onnxwright.exporter.capture.control.runtime import items_of, noted, owner
+from onnxwright.exporter.capture.control.runtime import holder, items_of, noted, owner
 from onnxwright.exporter.capture.graphs.regions import Region
 from onnxwright.exporter.capture.session.errors import (
     CannotRewriteError,
@@ -35,6 +37,7 @@ from onnxwright.exporter.capture.values.candidates import (
     holds_tensors,
     is_constant,
     is_mutable,
+    is_of_a_part,
     is_reference,
     is_same,
     is_truth_value,
@@ -44,7 +47,7 @@ from onnxwright.exporter.capture.values.logic import is_number, scope
 from onnxwright.exporter.capture.values.parts import parts_of
 from onnxwright.exporter.capture.values.picking import looked_up, picked_number, where
 from onnxwright.exporter.capture.values.rows import Parts
-from onnxwright.exporter.capture.values.sides import side_of
+from onnxwright.exporter.capture.values.sides import changes_nothing, side_of
 from onnxwright.exporter.capture.values.state import Branch, State, result_of
 from onnxwright.exporter.places import line_of
 
@@ -98,6 +101,8 @@ class OneOf:
         is_special = name.startswith("__") and name not in ("__name__", "__qualname__", "__doc__")
         if is_special or name.startswith("_ow_"):
             raise AttributeError(name)
+        if any(holder(item, name) is not item for item in possible(self).values()):
+            return among(self, lambda item: getattr(holder(item, name), name))  # a property
         return over(self, lambda item: getattr(item, name), _Method(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -276,7 +281,7 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     errors: dict[int, Exception] = {}
     for n, item in items.items():
         try:
-            with scope():
+            with scope(), nullcontext() if method is not None else unchanged(item):
                 results[n] = function(item)
         except (CaptureStoppedError, GuardOnDataDependentSymNode):
             raise
@@ -290,6 +295,13 @@ def over(one: OneOf, function: Callable[[Any], Any], method: Any = None) -> Any:
     if method is not None and len(results) > 1 and all(map(_is_method, results.values())):
         return method
     return joined(one, results)
+
+
+def unchanged(value: Any) -> AbstractContextManager[None]:
+    """Refuse what special methods of the user change: they run for each candidate."""
+    others = (type, torch.nn.Module, torch.Tensor, enum.Enum, FunctionType)
+    is_of_user = not isinstance(value, others) and hasattr(value, "__dict__")
+    return changes_nothing(value) if is_of_user else nullcontext()
 
 
 def leave_out(one: OneOf, errors: Mapping[int, Exception]) -> None:
@@ -327,7 +339,7 @@ def _is_joined(value: Any) -> bool:
     """Whether a result is not a candidate by itself: a tensor, or what has parts and no name."""
     if isinstance(value, OneOf) or is_mutable(value):
         return False
-    return isinstance(value, torch.Tensor) or parts_of(value) is not None
+    return is_of_a_part(value) or parts_of(value) is not None
 
 
 def alike(value: Any) -> list[Any]:

@@ -2,7 +2,8 @@
 
 After the decision, the attribute has the value of that side: a program that reads it fails on the
 other side.  What asks whether it is there is refused: `hasattr`, `vars`, a copy of the object, an
-`except AttributeError`.
+`except AttributeError`.  Where the class has one of that name, the other side has that: a write to
+it is refused from then on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import torch
 from onnxwright.exporter.capture.control.convertible import MUTATORS
 from onnxwright.exporter.capture.control.handlers import handler_of
 from onnxwright.exporter.capture.control.store import current as current_store
-from onnxwright.exporter.capture.session.errors import DisagreementError
-from onnxwright.exporter.capture.session.model_lines import model_line
+from onnxwright.exporter.capture.session.errors import CannotRewriteError, DisagreementError
+from onnxwright.exporter.capture.session.model_lines import model_line, model_span
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import line_of
 
@@ -40,6 +41,43 @@ def note_one_sided(owner: Any, name: str) -> None:
     session.one_sided[id(owner), name] = owner, model_line()
     if store is not None:
         store.on_opaque, store.on_read = refuse_call, refuse_read
+
+
+def note_inherited(owner: Any, name: str) -> None:
+    """Remember an attribute that one side alone sets, and that the class has for the other side."""
+    session = current()
+    if session is not None:
+        session.inherited |= {(kind, name) for kind in classes_above(owner)}
+
+
+def classes_above(owner: Any) -> tuple[type, ...]:
+    """The classes that have the attributes which an object, or a class, has not of its own."""
+    return owner.__mro__[1:] if isinstance(owner, type) else type(owner).__mro__
+
+
+def refuse_class_write(owner: Any, name: str | None) -> None:
+    """Refuse a write to an attribute of a class that an object has on one side of a decision.
+
+    Args:
+        owner: what is written to.
+        name: the attribute; None for the items of a container.
+
+    Raises:
+        CannotRewriteError: it is such an attribute.
+    """
+    session = current()
+    if session is not None and isinstance(owner, type) and (owner, name) in session.inherited:
+        raise class_written(owner, str(name))
+
+
+def class_written(kind: type, name: str) -> CannotRewriteError:
+    """The error for a write to an attribute of a class that objects may have of their own."""
+    return CannotRewriteError(
+        f"a write to `{kind.__name__}.{name}`, where an object or class below it has a `{name}` of "
+        "its own on one side of a decision,",
+        model_span(),
+        f"set `{name}` of the object before the decision, or give that of the class another name",
+    )
 
 
 def refuse_name(owner: Any, name: Any) -> None:

@@ -31,7 +31,8 @@ from onnxwright.exporter.capture.session.errors import (
 from onnxwright.exporter.capture.session.session import refused_here
 from onnxwright.exporter.capture.values.iterators import kind_of
 from onnxwright.exporter.capture.values.logic import scope
-from onnxwright.exporter.capture.values.state import State, value_at
+from onnxwright.exporter.capture.values.one_sided import note_inherited
+from onnxwright.exporter.capture.values.state import State, is_inherited, value_at
 
 
 @contextmanager
@@ -105,6 +106,9 @@ def end_side(side: Side, state: State, *functions: Any) -> list[tuple[Place, Any
     """
     held = {key: value_at(entry.place) for key, entry in side.log.items()
             if _is_choosable(entry.place)}  # fmt: skip
+    for entry in side.log.values():
+        if is_inherited(entry.place):  # the side deletes that of the object
+            note_inherited(entry.place.owner, str(entry.place.name))
     side.end()
     own = {id(cell) for f in functions for name, cell in _cells(f) if name in state.names}
     return [

@@ -19,7 +19,12 @@ from onnxwright.exporter.capture.control.places import (
 from onnxwright.exporter.capture.control.store import current
 from onnxwright.exporter.capture.session.errors import CaughtError
 from onnxwright.exporter.capture.session.session import refused_here
-from onnxwright.exporter.capture.values.one_sided import note_one_sided
+from onnxwright.exporter.capture.values.one_sided import (
+    class_written,
+    classes_above,
+    note_inherited,
+    note_one_sided,
+)
 
 
 class _Unset:
@@ -74,6 +79,8 @@ class State:
         self.caught = caught
         # The places that branches wrote to: they are slots, after the variables.
         self._found: list[Place] = []
+        # The slots of objects that had the attribute of their class.
+        self._inherited: set[int] = set()
 
     def slots(self) -> list[Slot]:
         """All slots: variables, then the places that were found."""
@@ -93,8 +100,49 @@ class State:
         Returns:
             What they hold.
         """
+        for n, place in enumerate(places, len(self.names) + len(self._found)):
+            if is_inherited(place):
+                self._inherited.add(n)
         self._found += places
         return [value_at(place) for place in places]
+
+    def on_other_side(self, values: Sequence[Any], held: Sequence[Any]) -> list[Any]:
+        """What places that were added last hold on a side that did not write to them.
+
+        Args:
+            values: of the slots before them, on that side.
+            held: what the places held before both sides.
+        """
+        known = [self._of_class(n) for n in range(len(values), len(values) + len(held))]
+        return [values[n] if n is not None and n < len(values) else v for n, v in zip(known, held)]
+
+    def _of_class(self, n: int) -> int | None:
+        """The slot of the attribute of a class that an object has which had none of its own."""
+        place = self.place(n) if n in self._inherited else None
+        if place is None:
+            return None
+        slots = {one.key: m for m, one in enumerate(self._found, len(self.names))}
+        for kind in classes_above(place.owner):
+            key = Attribute(kind, place.name).key
+            if key in slots or place.name in vars(kind):
+                return slots.get(key)
+        return None
+
+    def note_inherited(self, n: int, *, in_loop: bool = False) -> None:
+        """Remember an attribute that an object has of its own on one side, or after an iteration.
+
+        Args:
+            n: the slot; nothing is done for others.
+            in_loop: whether the next iteration may write to the attribute of the class.
+
+        Raises:
+            CannotRewriteError: the iteration writes to that, too.
+        """
+        place = self.place(n) if n in self._inherited else None
+        if place is not None:
+            if in_loop and self._of_class(n) is not None:
+                raise class_written(classes_above(place.owner)[0], str(place.name))
+            note_inherited(place.owner, str(place.name))
 
     def is_taken(self, n: int) -> bool:
         """Whether an iteration may use what a slot had after the iteration before."""
@@ -163,6 +211,8 @@ class State:
         store = current()
         self.setter(values)
         for place, value in zip(self._found, values[len(self.names) :]):
+            if is_inherited(place) and value is value_at(place):
+                continue
             if store is not None:
                 store.log(place)
             if isinstance(place, ModuleAttribute):
@@ -179,6 +229,15 @@ def _set(owner: Any, name: str, value: Any) -> None:
     elif getattr(owner, name, UNSET) is not value or name in owner._buffers:
         # Torch remembers the node that was assigned to a buffer last.
         setattr(owner, name, value)
+
+
+def is_inherited(place: Place) -> bool:
+    """Whether an object, or a class, has an attribute of a class above it, and none of its own."""
+    if not isinstance(place, (Attribute, ModuleAttribute)):
+        return False
+    held = place.read()
+    is_own = any(v is not MISSING for v in (held if isinstance(place, ModuleAttribute) else [held]))
+    return not is_own and any(place.name in vars(k) for k in classes_above(place.owner))
 
 
 def value_at(place: Place) -> Any:

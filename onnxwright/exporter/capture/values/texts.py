@@ -8,7 +8,7 @@ whose result nobody reads, such as `print` and `warnings.warn`, only show it.
 from __future__ import annotations
 
 import dataclasses
-import operator
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +16,13 @@ import torch
 
 from onnxwright.diagnostics.catalogue import export_forms as messages
 from onnxwright.diagnostics.diagnostic import warn
-from onnxwright.diagnostics.file_owners import Owner, owner_of
 from onnxwright.exporter.capture.graphs.regions import SYMBOLS, tracer
 from onnxwright.exporter.capture.session.call_handlers import CallHandler
 from onnxwright.exporter.capture.session.changes import Changes
 from onnxwright.exporter.capture.session.errors import NumberReadError, TextUsedError
 from onnxwright.exporter.capture.session.model_lines import (
-    calling_line,
-    is_machinery,
+    formatting_line,
+    is_formatted_by_model,
     is_text_used,
     model_line,
 )
@@ -32,7 +31,7 @@ from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.numbers import is_unknown
 from onnxwright.exporter.capture.values.one_of import OneOf, each
 from onnxwright.exporter.places import line_of
-from onnxwright.exporter.torch_internals import is_fake
+from onnxwright.exporter.torch_internals import FakeTensor, is_fake
 
 
 class TextOfNumber(str):
@@ -62,7 +61,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 def refuse_text() -> None:
     """Refuse a text of a number of run time, unless the statement of this line only shows it."""
-    place = model_line()
+    place = formatting_line()
     if current() is not None and is_text_used(*place):
         raise TextUsedError(line_of(*place))
 
@@ -96,7 +95,28 @@ def _formatted(value: Any, conversion: str, spec: str) -> Any:
     value = _constant(value)
     if _is_of_run_time(value):
         return TextOfNumber("a tensor" if isinstance(value, torch.Tensor) else value)
-    return format(kinds[conversion](value) if conversion else value, spec)
+    return _marked(lambda: format(kinds[conversion](value) if conversion else value, spec))
+
+
+_now = threading.local()
+
+
+def _marked(make: Callable[[], str]) -> str:
+    """The text that a function makes; methods of the user may format values of run time in it."""
+    around, _now.formatted = getattr(_now, "formatted", None), []
+    try:
+        made = make()
+        return TextOfNumber(made) if _now.formatted else made
+    finally:
+        _now.formatted = around
+
+
+def _note_formatted() -> bool:
+    """Note that a value of run time is formatted; whether the text that has it is marked."""
+    formatted: list[bool] | None = getattr(_now, "formatted", None)
+    if formatted is not None:
+        formatted.append(True)
+    return formatted is not None
 
 
 def _constant(value: Any) -> Any:
@@ -112,7 +132,7 @@ def format_(template: str, *args: Any, **kwargs: Any) -> Any:
     """`template.format(...)`."""
     if any(map(_is_of_run_time, map(_constant, (*args, *kwargs.values())))):
         return TextOfNumber(template)
-    return each(template.format, *args, **kwargs)
+    return each(lambda *a, **k: _marked(lambda: template.format(*a, **k)), *args, **kwargs)
 
 
 def percent(template: Any, values: Any) -> Any:
@@ -121,8 +141,8 @@ def percent(template: Any, values: Any) -> Any:
     if any(map(_is_of_run_time, map(_constant, given))):
         return TextOfNumber(template)
     if isinstance(values, tuple):
-        return each(lambda *parts: template % parts, *values)
-    return each(operator.mod, template, values)
+        return each(lambda one, *parts: _marked(lambda: one % parts), template, *values)
+    return each(lambda one, part: _marked(lambda: one % part), template, values)
 
 
 def str_(*args: Any) -> Any:
@@ -174,16 +194,16 @@ class PythonCalls(CallHandler):
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Refuse it, unless a text is only shown; a copy of a number is the number."""
         value = _constant(args[0])
-        if value not in _numbers():
-            return func(*args, **kwargs)
-        if func is torch.Tensor.__deepcopy__:
+        is_number = value in _numbers()
+        if is_number and func is torch.Tensor.__deepcopy__:
             return value
-        if not _is_of_run_time(value):
+        if not (is_number or func in _FORMATTING) or not _is_of_run_time(value):
             return func(*args, **kwargs)
         if func in _READING:
             raise NumberReadError(line_of(*model_line()))
-        refuse_text()
-        return "a number"
+        if not _note_formatted():
+            refuse_text()
+        return "a number" if is_number else "a tensor"
 
 
 def _numbers() -> Any:
@@ -209,26 +229,26 @@ def warn_texts(texts: Texts) -> None:
 
 
 def record_texts(changes: Changes, found: Texts) -> None:
-    """Record the lines that make a text of a number of run time.
+    """Record the lines that make a text of a number or a tensor of run time.
 
     Args:
         changes: undo it.
         found: the lines are added, but for texts of errors and of calls whose result nobody reads.
     """
 
-    def recording(method: Callable[[torch.SymInt], str]) -> Callable[[torch.SymInt], str]:
-        def text(self: torch.SymInt) -> str:
-            if self.node.expr.free_symbols:
-                place = calling_line()
-                if _is_of_model(place[0]) and is_text_used(*place):
+    def recording(method: Callable[..., str]) -> Callable[..., str]:
+        def text(self: Any, *args: Any) -> str:
+            is_open = not isinstance(self, SYMBOLS) or bool(self.node.expr.free_symbols)
+            if is_open and is_formatted_by_model():
+                if _note_formatted():
+                    return "a number"
+                place = formatting_line()
+                if is_text_used(*place):
                     found.setdefault(place)
-            return method(self)
+            return method(self, *args)
 
         return text
 
-    for name in ("__str__", "__repr__"):
-        changes.attribute(torch.SymInt, name, recording(getattr(torch.SymInt, name)))
-
-
-def _is_of_model(file: str) -> bool:
-    return owner_of(file) is not Owner.PYTHON and not is_machinery(file)
+    for kind in (*SYMBOLS, FakeTensor):
+        for name in ("__str__", "__repr__", "__format__"):
+            changes.attribute(kind, name, recording(getattr(kind, name)))
