@@ -138,8 +138,8 @@ def export(
         >>> program(torch.zeros(1, 3)).shape
         torch.Size([1, 2])
     """
-    given = ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
-    own = arguments_of(model, given)
+    export_arguments = ExportArguments(args, kwargs, dynamic_shapes, input_names, output_names)
+    own = arguments_of(model, export_arguments)
     args, kwargs, dynamic_shapes = own.args, own.kwargs, own.dynamic_shapes
     checks.inputs(args, kwargs)
     checks.autocast(model)
@@ -230,11 +230,15 @@ def export(
 def _verify(program: ONNXProgram, args: Any, kwargs: Any, recorded: Report) -> None:
     if not args and not kwargs and program.exported_program.example_inputs is not None:
         args, kwargs = program.exported_program.example_inputs
-    found = program.verify(args, kwargs, more=program.further_inputs)
-    recorded.verification = found
-    if found.wrong:
-        fail(messages.VerifyFailed(summary=found.summary(), notes=(str(found),), span=user_span()))
+    verification = program.verify(args, kwargs, more=program.further_inputs)
+    recorded.verification = verification
+    if verification.wrong:
+        fail(
+            messages.VerifyFailed(
+                summary=verification.summary(), notes=(str(verification),), span=user_span()
+            )
+        )
     with recording.warnings_recorded(recorded):
-        for reason in [*found.undecided, found.refused]:
+        for reason in [*verification.undecided, verification.refused]:
             if reason:
                 warn(NotDecided(reason=reason, span=user_span()))

@@ -34,39 +34,39 @@ def warn_lost_sizes(captured: Captured, built: Built) -> None:
     """
     users = [e for e in built.inputs if e[0].kind is InputKind.USER_INPUT]
     shapes = {v.name: v.shape for v in built.model.graph.inputs}
-    found: dict[Place, Dim] = {}
+    sizes_by_place: dict[Place, Dim] = {}
     for n, axis in captured.asked:
         shape = shapes.get(users[n][1] or "") if n < len(users) else None
         if shape is not None and axis is not None and axis < len(shape):
             size = shape[axis]
-            found[n, axis] = size if isinstance(size, int) else size.value
-    lost = [place for place, size in found.items() if isinstance(size, int)]
-    lost += _expressions(captured, found)
+            sizes_by_place[n, axis] = size if isinstance(size, int) else size.value
+    lost = [place for place, size in sizes_by_place.items() if isinstance(size, int)]
+    lost += _expressions(captured, sizes_by_place)
     for place in lost:
         dim = captured.asked[place]
         name = users[place[0]][1]
         shown = f"dimension {place[1]} of `{name}`" + (f" (`{dim}`)" if dim else "")
-        value = found[place]
+        value = sizes_by_place[place]
         assert value is not None
         shown_size = value if isinstance(value, int) else f"`{value}`"
         warn(messages.FixedDimension(dimension=shown, size=shown_size, span=user_span()))
 
 
-def _expressions(captured: Captured, found: Mapping[Place, Dim]) -> list[Place]:
+def _expressions(captured: Captured, sizes_by_place: Mapping[Place, Dim]) -> list[Place]:
     """The places whose size is an expression of others that was not asked for."""
     written = {dim for dim in captured.asked.values() if dim}
     doubtful = {
         place: size
-        for place, size in found.items()
+        for place, size in sizes_by_place.items()
         if isinstance(size, str) and dims.names_in(size) != (size,) and not _is_asked(size, written)
     }
     module = captured.called
-    wanted = captured.wanted
-    if not doubtful or module is None or wanted is None or not any(wanted.axes):
+    inputs = captured.inputs
+    if not doubtful or module is None or inputs is None or not any(inputs.axes):
         return []
     if any(isinstance(w, FakeTensor) for w in (*module.parameters(), *module.buffers())):
         return list(doubtful)
-    trial = _Trial(module, wanted, captured, found)
+    trial = _Trial(module, inputs, captured, sizes_by_place)
     return [place for place, size in doubtful.items() if trial.takes_others(place, size)]
 
 
@@ -81,15 +81,15 @@ class _Trial:
     def __init__(
         self,
         module: torch.nn.Module,
-        wanted: Wanted,
+        inputs: Wanted,
         captured: Captured,
-        found: Mapping[Place, Dim],
+        sizes_by_place: Mapping[Place, Dim],
     ) -> None:
-        self.flat, self.spec = pytree.tree_flatten((wanted.args, wanted.kwargs))
+        self.flat, self.spec = pytree.tree_flatten((inputs.args, inputs.kwargs))
         self.module = module
-        self.found, self.sizes = found, captured.sizes
+        self.sizes_by_place, self.sizes = sizes_by_place, captured.sizes
         self.groups: dict[str, list[Place]] = {}
-        for place in found:
+        for place in sizes_by_place:
             size = size_at(self.flat, place)
             self.groups.setdefault(f"{captured.asked[place]} {size}", []).append(place)
         self.now = {g: size_at(self.flat, places[0]) for g, places in self.groups.items()}
@@ -118,12 +118,12 @@ class _Trial:
                 changed = {head: now + change}
                 for sizes in ({**self.now, **changed}, related(self.now, changed)):
                     by_place = {p: sizes[g] for g, places in self.groups.items() for p in places}
-                    given = {
+                    size_by_dim = {
                         str(dim): by_place[p]
-                        for p, dim in self.found.items()
+                        for p, dim in self.sizes_by_place.items()
                         if isinstance(dim, str)
                     }
-                    plain = {d: n for d, n in given.items() if dims.names_in(d) == (d,)}
+                    plain = {d: n for d, n in size_by_dim.items() if dims.names_in(d) == (d,)}
                     value = dims.evaluate(size, plain)
                     if value is not None and value != by_place[place]:
                         values = resized(self.flat, by_place)

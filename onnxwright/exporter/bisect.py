@@ -117,9 +117,9 @@ def export_bisect(
     checks.inputs(args, kwargs)
     checks.fit(model, args, kwargs or {})
     calls = _record(model, args, dict(kwargs or {}))
-    found = Bisection(not_called=[n for n, _ in model.named_modules() if n and n not in calls])
-    _visit("", model, calls, found, {"verify": verify, **options})
-    return found
+    bisection = Bisection(not_called=[n for n, _ in model.named_modules() if n and n not in calls])
+    _visit("", model, calls, bisection, {"verify": verify, **options})
+    return bisection
 
 
 def _record(
@@ -130,8 +130,8 @@ def _record(
     hooks = []
 
     def watch(name: str) -> Any:
-        def hook(module: Any, given: Any, named: Any) -> None:
-            calls.setdefault(name, (given, named))
+        def hook(module: Any, positional: Any, named: Any) -> None:
+            calls.setdefault(name, (positional, named))
 
         return hook
 
@@ -147,23 +147,23 @@ def _record(
 
 
 def _visit(
-    path: str, module: torch.nn.Module, calls: Any, found: Bisection, options: dict[str, Any]
+    path: str, module: torch.nn.Module, calls: Any, bisection: Bisection, options: dict[str, Any]
 ) -> bool:
     """Whether a module fails; its smallest failing parts are recorded."""
     args, kwargs = calls[path]
-    found.exported += 1
+    bisection.exported += 1
     try:
         export(module, args, kwargs, **options)
     except (OnnxwrightError, RecursionError) as error:
         if not path and isinstance(error, ExportValueError):
             raise  # of the options: no module is to blame
         parts = [
-            _visit(name, child, calls, found, options)
+            _visit(name, child, calls, bisection, options)
             for name, child in _called_parts(path, module, calls)
         ]
         if not any(parts):
             kind = f"{type(module).__module__}.{type(module).__qualname__}"
-            found.failing.append(FailingModule(path, kind, error))
+            bisection.failing.append(FailingModule(path, kind, error))
         return True
     return False
 

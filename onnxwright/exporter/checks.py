@@ -72,17 +72,17 @@ def hints_for_torch_onnx(function: Callable[P, R]) -> Callable[P, R]:
         The function; an argument of torch.onnx.export that it does not have is an
         ExportValueError (OW825), any other a TypeError.
     """
-    known = frozenset(inspect.signature(function).parameters)
+    parameters = frozenset(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        _refuse_unknown(function.__name__, [n for n in kwargs if n not in known], known)
+        _refuse_unknown(function.__name__, [n for n in kwargs if n not in parameters], parameters)
         return function(*args, **kwargs)
 
     return checked
 
 
-def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) -> None:
+def _refuse_unknown(function: str, names: Sequence[str], parameters: frozenset[str]) -> None:
     for name in names:
         if name in _OF_TORCH_ONNX:
             hint = (
@@ -90,7 +90,7 @@ def _refuse_unknown(function: str, names: Sequence[str], known: frozenset[str]) 
                 "`torch.onnx.export`"
             )
             raise_bad_argument(name, "this is an argument of `torch.onnx.export`", hint)
-        raise unknown_keyword(function, name, known)
+        raise unknown_keyword(function, name, parameters)
 
 
 def warn_deprecated(name: str, instead: str) -> None:
@@ -104,9 +104,9 @@ def warn_deprecated(name: str, instead: str) -> None:
     warnings.warn(text, DeprecationWarning, stacklevel=4)
 
 
-def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError:
+def unknown_keyword(function: str, name: str, parameters: Iterable[str]) -> TypeError:
     """The error of an unknown keyword, as Python 3.13 words it: with the one that was meant."""
-    near = did_you_mean(name, sorted(known))
+    near = did_you_mean(name, sorted(parameters))
     words = f"; did you mean {near!r}?" if near else ""
     return TypeError(f"{function}() got an unexpected keyword argument {name!r}{words}")
 
@@ -117,11 +117,11 @@ def inputs(args: Any, kwargs: Any) -> None:
     Raises:
         ExportValueError: they are not a tuple and a dict (OW825).
     """
-    for name, value, wanted, words in (
+    for name, value, accepted_types, words in (
         ("args", args, (tuple, list), "a tuple of the example inputs: `(x,)` for one"),
         ("kwargs", kwargs, (Mapping, type(None)), "a dict of the example inputs by name"),
     ):
-        if not isinstance(value, wanted):
+        if not isinstance(value, accepted_types):
             if isinstance(value, (str, Path)):
                 words += f"; the model is written by `export(...).save({str(value)!r})`"
             raise_bad_argument(name, f"an object of type {type(value).__name__}", f"give {words}")
@@ -177,16 +177,16 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
         raise_bad_argument(name, f"{shown(value)} is not possible", hint)
 
 
-def modules(given: Any) -> None:
+def modules(selection: Any) -> None:
     """Refuse what is neither a boolean nor classes, with a name for each or without.
 
     Raises:
         ExportValueError: it is something else (OW825).
     """
-    classes = given if isinstance(given, (list, tuple, set, frozenset, dict)) else ()
+    classes = selection if isinstance(selection, (list, tuple, set, frozenset, dict)) else ()
     wrong = [c for c in classes if not isinstance(c, type)]
-    if not wrong and isinstance(given, dict):
-        for kind, name in given.items():
+    if not wrong and isinstance(selection, dict):
+        for kind, name in selection.items():
             if name is not True and function_name(name) is None:
                 raise_bad_argument(
                     "export_modules_as_functions",
@@ -195,26 +195,26 @@ def modules(given: Any) -> None:
                     "or True for the name of the class",
                 )
         return
-    if wrong or (not isinstance(given, bool) and given is not classes):
+    if wrong or (not isinstance(selection, bool) and selection is not classes):
         raise_bad_argument(
             "export_modules_as_functions",
-            f"{shown((wrong or [given])[0])} is not a class",
+            f"{shown((wrong or [selection])[0])} is not a class",
             "give True, a list of classes: `[torch.nn.Linear]`, or a dict with a domain and a name "
             "for each: `{torch.nn.Linear: 'my.domain::Linear'}`",
         )
 
 
-def function_name(given: Any) -> tuple[str, str] | None:
+def function_name(qualified_name: Any) -> tuple[str, str] | None:
     """The domain and name of a function, as a caller writes them.
 
     Args:
-        given: a pair of texts, or one with `::` between them.
+        qualified_name: a pair of texts, or one with `::` between them.
 
     Example:
         >>> function_name("my.domain::Linear"), function_name(("d", "n")), function_name("n")
         (('my.domain', 'Linear'), ('d', 'n'), None)
     """
-    parts = given.split("::") if isinstance(given, str) else given
+    parts = qualified_name.split("::") if isinstance(qualified_name, str) else qualified_name
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
         return None
     domain, name = parts
@@ -222,19 +222,21 @@ def function_name(given: Any) -> tuple[str, str] | None:
     return (domain, name) if texts and domain.strip() and name.strip() else None
 
 
-def report(given: Any) -> None:
+def report(destination: Any) -> None:
     """Refuse a path for the report that cannot be written, before the work is done.
 
     Raises:
         ExportValueError: it is not a path, or no file can be made there (OW825).
     """
-    if not isinstance(given, (bool, str, Path)) or given == "":
+    if not isinstance(destination, (bool, str, Path)) or destination == "":
         raise_bad_argument(
-            "report", f"{shown(given)} is not a path", "give True, or a path without an ending"
+            "report",
+            f"{shown(destination)} is not a path",
+            "give True, or a path without an ending",
         )
-    if given is False:
+    if destination is False:
         return
-    path = path_of(DEFAULT_REPORT if given is True else given)
+    path = path_of(DEFAULT_REPORT if destination is True else destination)
     folder = path.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -250,8 +252,8 @@ def captured_already(dynamic_shapes: Any, how: Any) -> None:
     Raises:
         ExportValueError: one is given (OW825).
     """
-    for name, given in (("dynamic_shapes", dynamic_shapes), ("capture", how != "auto")):
-        if given:
+    for name, argument in (("dynamic_shapes", dynamic_shapes), ("capture", how != "auto")):
+        if argument:
             raise_bad_argument(
                 name,
                 "the program is captured already",

@@ -20,7 +20,7 @@ class Dimensions:
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
-        self._known: dict[Any, Dim] = {}
+        self._dimensions: dict[Any, Dim] = {}
 
     def of(self, size: Any) -> Dim:
         """A size as a dimension.
@@ -32,9 +32,9 @@ class Dimensions:
         if isinstance(size, int):
             return size
         expression = size.node.expr
-        if expression not in self._known:
-            self._known[expression] = _dimension(expression, self.names)
-        return self._known[expression]
+        if expression not in self._dimensions:
+            self._dimensions[expression] = _dimension(expression, self.names)
+        return self._dimensions[expression]
 
     def renamed(self, symbols: Iterable[str]) -> Dimensions:
         """The same, with other names for some symbols of torch."""
@@ -80,11 +80,11 @@ _FUNCTIONS: dict[str, Callable[[list[Any]], Dim]] = {
 }
 
 
-def dimensions_of(program: torch.export.ExportedProgram, given: Any = None) -> Dimensions:
+def dimensions_of(program: torch.export.ExportedProgram, user_names: Any = None) -> Dimensions:
     """The names of a program's dynamic dimensions.
 
     Args:
-        given: names by torch's symbol that win over what the program says.
+        user_names: names by torch's symbol that win over what the program says.
 
     Returns:
         The names: those of the `Dim` objects the program was exported with; torch's own symbols
@@ -97,7 +97,7 @@ def dimensions_of(program: torch.export.ExportedProgram, given: Any = None) -> D
             name = environment.source_name_to_debug_name.get(source)
             if name is not None and not symbol.is_number and symbol.is_Symbol:
                 names.setdefault(str(symbol), name)
-    names.update(given or {})
+    names.update(user_names or {})
     return Dimensions(names)
 
 
@@ -106,9 +106,9 @@ def shape_environment(program: torch.export.ExportedProgram) -> Any:
     for node in program.graph.nodes:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and hasattr(value, "fake_mode"):
-            found = value.fake_mode.shape_env
-            if found is not None:
-                return found
+            environment = value.fake_mode.shape_env
+            if environment is not None:
+                return environment
         elif isinstance(value, torch.SymInt):
             return value.node.shape_env
     return None

@@ -20,7 +20,7 @@ class ExportArguments:
     output_names: Any
 
 
-def arguments_of(model: Any, given: ExportArguments) -> ExportArguments:
+def arguments_of(model: Any, arguments: ExportArguments) -> ExportArguments:
     """The arguments of an export, with those that the module brings.
 
     Returns:
@@ -31,11 +31,11 @@ def arguments_of(model: Any, given: ExportArguments) -> ExportArguments:
     """
     kind = getattr(torch.onnx, "ExportableModule", None)
     if kind is None or not isinstance(model, kind):
-        return given
-    if given.kwargs or not isinstance(given.args, (tuple, list)) or given.args:
-        return given
+        return arguments
+    if arguments.kwargs or not isinstance(arguments.args, (tuple, list)) or arguments.args:
+        return arguments
     args, kwargs = model.example_arguments()
-    own = given.dynamic_shapes, given.input_names, given.output_names
+    own = arguments.dynamic_shapes, arguments.input_names, arguments.output_names
     asked = model.dynamic_shapes, model.input_names, model.output_names
     shapes, inputs, outputs = (
         ask() if value is None else value for value, ask in zip(own, asked, strict=True)

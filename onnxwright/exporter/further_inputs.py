@@ -37,17 +37,17 @@ def further_inputs(verify: Any, dynamic_shapes: Any = None) -> list[Inputs]:
     Raises:
         ExportValueError: `verify` is something else (OW825).
     """
-    found: list[Inputs] = []
-    for given in (verify, dynamic_shapes):
-        if isinstance(given, torch.export.AdditionalInputs):
-            found += [(tuple(args), dict(kwargs or {})) for args, kwargs in given._examples]
-        elif isinstance(given, ObservedShapes):
-            found += given.calls
+    inputs: list[Inputs] = []
+    for source in (verify, dynamic_shapes):
+        if isinstance(source, torch.export.AdditionalInputs):
+            inputs += [(tuple(args), dict(kwargs or {})) for args, kwargs in source._examples]
+        elif isinstance(source, ObservedShapes):
+            inputs += source.calls
     if isinstance(verify, (list, tuple)):
-        found += [_inputs(item) for item in verify]
+        inputs += [_inputs(item) for item in verify]
     elif not isinstance(verify, (bool, torch.export.AdditionalInputs)):
         _refuse(verify)
-    return found
+    return inputs
 
 
 def _inputs(item: Any) -> Inputs:

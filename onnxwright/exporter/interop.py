@@ -58,15 +58,15 @@ def calls_onnxscript(function: Any, depth: int = 4) -> bool:
     if code is None or not depth:
         return False
     outer = function.__globals__
-    found = [outer[n] for n in _names_in(code) if n in outer]
+    referenced = [outer[n] for n in _names_in(code) if n in outer]
     for cell in function.__closure__ or ():
         with suppress(ValueError):
-            found.append(cell.cell_contents)
-    for x in found:
+            referenced.append(cell.cell_contents)
+    for x in referenced:
         module = x.__name__ if isinstance(x, ModuleType) else type(x).__module__
         if (module or "").split(".")[0] == "onnxscript":
             return True
-    return any(calls_onnxscript(x, depth - 1) for x in found if isinstance(x, FunctionType))
+    return any(calls_onnxscript(x, depth - 1) for x in referenced if isinstance(x, FunctionType))
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
@@ -92,17 +92,17 @@ def accepts(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bo
     params = list(function.op_signature.params)
     if len(args) > len(params):
         return False
-    given = dict(zip((p.name for p in params), args, strict=False))
-    if set(kwargs) & set(given) or not set(kwargs) <= {p.name for p in params}:
+    arguments = dict(zip((p.name for p in params), args, strict=False))
+    if set(kwargs) & set(arguments) or not set(kwargs) <= {p.name for p in params}:
         return False
-    given |= kwargs
+    arguments |= kwargs
     for p in params:
-        if p.name not in given:
+        if p.name not in arguments:
             if p.required:
                 return False
             continue
         allowed = getattr(getattr(p, "type_constraint", None), "allowed_types", None)
-        dtype = getattr(given[p.name], "onnx_dtype", None)
+        dtype = getattr(arguments[p.name], "onnx_dtype", None)
         if allowed and dtype is not None:
             if ir.TensorType(ir.DataType(int(dtype))) not in allowed:
                 return False
@@ -142,12 +142,12 @@ def _scripted(function: Any) -> Callable[..., Any]:
             for other in body.get_called_functions().values()  # type: ignore[attr-defined]
         }
         names = [*(str(v.name) for v in body.inputs), *body.attributes]
-        given = dict(zip(names, args, strict=False)) | dict(kwargs)
+        arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
         inputs = [
-            as_value(op.backend, given[n]) if given.get(n) is not None else None
+            as_value(op.backend, arguments[n]) if arguments.get(n) is not None else None
             for n in names[: len(body.inputs)]
         ]
-        attributes = {n: given[n] for n in names[len(body.inputs) :] if n in given}
+        attributes = {n: arguments[n] for n in names[len(body.inputs) :] if n in arguments}
         results = call_function(op.backend, body, inputs, attributes, called)
         return results[0] if len(results) == 1 else results
 
@@ -171,9 +171,9 @@ class _Recording:
         from onnxscript import evaluator
 
         with evaluator.default_as(self.recorder):
-            given = [self._symbol(a) for a in args]
+            positional = [self._symbol(a) for a in args]
             named = {k: self._symbol(v) for k, v in kwargs.items()}
-            result = function(*given, **named)
+            result = function(*positional, **named)
         several = list(result) if isinstance(result, (tuple, list)) else [result]
         outputs = [v for v in several if isinstance(v, ir.Value)]
         body = ir.Graph(
@@ -182,17 +182,21 @@ class _Recording:
             nodes=[*self._constant_nodes(), *self.recorder.nodes],
             opset_imports={"": self.op.version},
         )
-        made = ir.Function("onnxscript", "recorded", graph=body, attributes=[])
-        known = {
+        recorded_function = ir.Function("onnxscript", "recorded", graph=body, attributes=[])
+        called_functions = {
             f.identifier() if isinstance(f, ir.Function) else key: f
             if isinstance(f, ir.Function)
             else f.function_ir
             for key, f in self.recorder.functions.items()
         }
-        found = call_function(
-            self.op.backend, made, [value for _, value in self.symbols], {}, known
+        output_values = call_function(
+            self.op.backend,
+            recorded_function,
+            [value for _, value in self.symbols],
+            {},
+            called_functions,
         )
-        values = iter(found)
+        values = iter(output_values)
         flat = [next(values) if isinstance(v, ir.Value) else v for v in several]
         return flat if isinstance(result, (tuple, list)) else flat[0]
 

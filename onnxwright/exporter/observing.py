@@ -49,7 +49,7 @@ def cache_dimensions(
     """
     leaves, spec = pytree.tree_flatten(dict(arguments))
     cached = leaf_names(spec)
-    found: dict[tuple[int, int], str] = {}
+    dimension_names: dict[tuple[int, int], str] = {}
     tensors = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     columns = {
         (n, axis): tuple(call[n][axis] for call in sizes)
@@ -66,17 +66,17 @@ def cache_dimensions(
         while tokens.setdefault(name, column) != column:
             count += 1
             name = f"{word}_{count}"
-        found[n, _TOKENS] = name
+        dimension_names[n, _TOKENS] = name
     batches = {columns[n, 0] for n in keys}
     rows = [n for n in tensors if n not in cached and _is_of_tokens(leaves[n])]
-    found |= {
+    dimension_names |= {
         (n, 0): "batch"
         for n in tensors
         if leaves[n].ndim > (n not in cached) and columns[n, 0] in batches
     }
     ends = {n: columns[n, leaves[n].ndim - 1] for n in rows}
     lengths = _lengths(tokens.get("past"), ends)
-    return found | {(n, leaves[n].ndim - 1): name for n, name in lengths.items()}
+    return dimension_names | {(n, leaves[n].ndim - 1): name for n, name in lengths.items()}
 
 
 def _lengths(past: _Column | None, ends: Mapping[int, _Column]) -> dict[int, str]:
@@ -145,12 +145,12 @@ class ObservedCalls:
         names: dict[tuple[Any, ...], str] = {}
         leaves = iter(enumerate(zip(*self.sizes, strict=True)))
         caches = cache_dimensions(self.examples[0][2], self.sizes)
-        found = ObservedShapes()
+        observed = ObservedShapes()
         for name, value in self.examples[0][2].items():
             every = self.batch is True or (self.batch is not False and name in self.batch)
-            found[name] = _spec(value, leaves, name, names, every, caches)
-        found.calls = tuple((args, kwargs) for args, kwargs, _ in self.examples[1:])
-        return found
+            observed[name] = _spec(value, leaves, name, names, every, caches)
+        observed.calls = tuple((args, kwargs) for args, kwargs, _ in self.examples[1:])
+        return observed
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Observation:
         self._batch = batch
         self._keep = max(1, keep)
         self._forward = model.forward if isinstance(model, torch.nn.Module) else model
-        self._found: dict[Any, ObservedCalls] = {}
+        self._groups: dict[Any, ObservedCalls] = {}
         self._hook: Any = None
 
     def __enter__(self) -> Self:
@@ -221,7 +221,7 @@ class Observation:
             leaves = pytree.tree_leaves(group.examples[0][2])
             return (-sum(map(_is_tensor, leaves)), -group.count)
 
-        return sorted(self._found.values(), key=rank)
+        return sorted(self._groups.values(), key=rank)
 
     @property
     def best(self) -> ObservedCalls:
@@ -279,7 +279,7 @@ class Observation:
         bound = _bound(self._forward, args, kwargs)
         leaves, spec = pytree.tree_flatten(bound)
         key = (str(spec), tuple(_kind(x) for x in leaves))
-        group = self._found.setdefault(key, ObservedCalls(batch=self._batch))
+        group = self._groups.setdefault(key, ObservedCalls(batch=self._batch))
         group.count += 1
         group.sizes.append([tuple(x.shape) if _is_tensor(x) else x for x in leaves])
         if len(group.examples) < self._keep:
@@ -328,13 +328,13 @@ def _bound(forward: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> di
     """The inputs by the names of the parameters, without those that are None."""
     signature = inspect.signature(forward)
     kinds = {p.name: p.kind for p in signature.parameters.values()}
-    found: dict[str, Any] = {}
+    inputs_by_name: dict[str, Any] = {}
     for name, value in signature.bind(*args, **kwargs).arguments.items():
         if kinds[name] is _KEYWORDS:
-            found.update(value)
+            inputs_by_name.update(value)
         elif value is not None and not (kinds[name] is _SEVERAL and not value):
-            found[name] = value
-    return found
+            inputs_by_name[name] = value
+    return inputs_by_name
 
 
 def _is_tensor(x: Any) -> bool:
@@ -366,8 +366,8 @@ def _spec(
 
     if isinstance(value, torch.Tensor):
         n, shapes = next(leaves)
-        given = {axis: caches[n, axis] for axis in range(value.ndim) if (n, axis) in caches}
-        return _axes(shapes, name, names, every, given)
+        cache_names = {axis: caches[n, axis] for axis in range(value.ndim) if (n, axis) in caches}
+        return _axes(shapes, name, names, every, cache_names)
     if type(value) in (list, tuple):
         return type(value)(part(v, n) for n, v in enumerate(value))
     if type(value) is dict:
@@ -386,34 +386,34 @@ def _axes(
     name: str,
     names: dict[tuple[Any, ...], str],
     every: bool,
-    given: Mapping[int, str],
+    cache_names: Mapping[int, str],
 ) -> dict[int, str] | None:
     """Axis -> name for the axes that had several sizes, and for those whose name is given."""
-    found = {}
+    names_by_axis = {}
     for axis, sizes in enumerate(zip(*shapes, strict=True)):
-        if axis in given:
-            found[axis] = given[axis]
+        if axis in cache_names:
+            names_by_axis[axis] = cache_names[axis]
         elif len(set(sizes)) > 1 or (every and axis == 0):
             if sizes not in names:
                 word = "batch" if axis == 0 and "batch" not in names.values() else ""
                 names[sizes] = word or _identifier(f"{name}_dim_{axis}")
-            found[axis] = names[sizes]
-    return found or None
+            names_by_axis[axis] = names[sizes]
+    return names_by_axis or None
 
 
 def _identifier(text: str) -> str:
-    made = "".join(c if c.isalnum() or c == "_" else "_" for c in text)
-    return made if made.isidentifier() else f"d_{made}"
+    identifier = "".join(c if c.isalnum() or c == "_" else "_" for c in text)
+    return identifier if identifier.isidentifier() else f"d_{identifier}"
 
 
 def _changing_numbers(group: ObservedCalls) -> list[str]:
     """The arguments that are not tensors or integers and changed between calls."""
     columns = iter(zip(*group.sizes, strict=True))
-    found = []
+    changing = []
     for name, value in group.examples[0][2].items():
         for leaf in pytree.tree_leaves(value):
             seen = next(columns)
             plain = isinstance(leaf, int) and not isinstance(leaf, bool)
             if not _is_tensor(leaf) and not plain and any(x != seen[0] for x in seen):
-                found.append(name)
-    return list(dict.fromkeys(found))
+                changing.append(name)
+    return list(dict.fromkeys(changing))

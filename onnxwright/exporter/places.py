@@ -165,10 +165,10 @@ def functional_name(name: str) -> str:
         return name
     plain = f"{base[:-1]}{dot}{overload}"
     theirs, ours = _overloads(base[:-1]), _overloads(base)
-    wanted = ours.get(overload)
-    if wanted is None or overload in theirs:
+    own_arguments = ours.get(overload)
+    if own_arguments is None or overload in theirs:
         return plain
-    same = [n for n, arguments in theirs.items() if arguments == wanted]
+    same = [n for n, arguments in theirs.items() if arguments == own_arguments]
     return ".".join([base[:-1], *same[:1]]).rstrip(".") if same else plain
 
 

@@ -22,15 +22,15 @@ _DRAWING = (
 )  # fmt: skip
 
 
-def warn_random_draws(program: ExportedProgram, made: ONNXProgram) -> None:
+def warn_random_draws(program: ExportedProgram, onnx_program: ONNXProgram) -> None:
     """Warn once of a model whose libraries draw random numbers outside of training (OW889).
 
     Code of the user's own that draws says so itself.
     """
-    if made.module is not None and made.module.training:
+    if onnx_program.module is not None and onnx_program.module.training:
         return
     nodes = [n for n in _draws(program) if owner_of(_file(n)) is Owner.INSTALLED]
-    if nodes and Draws(made.model).any():
+    if nodes and Draws(onnx_program.model).any():
         places = dict.fromkeys(str(span.place) for n in nodes if (span := span_of(n)))
         warn(
             messages.DrawsRandomNumbers(

@@ -62,26 +62,26 @@ class ProgramOutput:
 def inputs_of(program: ExportedProgram) -> list[ProgramInput]:
     """The placeholders of a program, in order."""
     nodes = [n for n in program.graph.nodes if n.op == "placeholder"]
-    found = []
+    entries = []
     for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
         constant = isinstance(spec.arg, ConstantArgument)
         value = spec.arg.value if constant else None
         if spec.kind is InputKind.USER_INPUT and not isinstance(node.meta.get("val"), _COMPUTED):
             # An object of another class, such as a member of an Enum.
             constant, value = True, value if constant else node.meta.get("val")
-        found.append(
+        entries.append(
             ProgramInput(node, spec.kind, spec.target or "", constant, value, spec.persistent)
         )
-    return found
+    return entries
 
 
 def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
     """The results of a program, in order; a parameter that is written is as a buffer."""
-    found = []
+    entries = []
     for spec in program.graph_signature.output_specs:
         constant = isinstance(spec.arg, ConstantArgument)
         is_written = spec.kind is getattr(OutputKind, "PARAMETER_MUTATION", None)  # from 2.9 on
-        found.append(
+        entries.append(
             ProgramOutput(
                 OutputKind.BUFFER_MUTATION if is_written else spec.kind,
                 spec.target or "",
@@ -89,28 +89,28 @@ def outputs_of(program: ExportedProgram) -> list[ProgramOutput]:
                 spec.arg.value if constant else None,
             )
         )
-    return found
+    return entries
 
 
 def weight_of(program: ExportedProgram, entry: ProgramInput) -> torch.Tensor:
     """The tensor of a parameter, buffer or constant."""
     if entry.target in program.state_dict:
-        found: torch.Tensor = program.state_dict[entry.target]
-        return found
+        weight: torch.Tensor = program.state_dict[entry.target]
+        return weight
     constant: torch.Tensor = program.constants[entry.target]
     return constant
 
 
 def checked_names(
     kind: str,
-    given: Names,
+    requested: Names,
     own: Sequence[str],
     reserved: Collection[str] = (),
 ) -> list[str]:
     """The names to use for inputs or outputs.
 
     Args:
-        given: the user's names, for the first ones at least; or those of some, by what they would
+        requested: names for the first ones at least; or those of some, by what they would
             be called.
         own: the names there would be otherwise.
         reserved: names that other values of the model have.
@@ -122,19 +122,19 @@ def checked_names(
         ExportValueError: more names than values, no name, a name twice, or a name for a value that
             is not there (OW825).
     """
-    if isinstance(given, str):
-        given = [given]
-    if isinstance(given, Mapping):
+    if isinstance(requested, str):
+        requested = [requested]
+    if isinstance(requested, Mapping):
         plain = checked_names(kind, None, own, reserved)
-        unknown = [name for name in given if name not in plain]
+        unknown = [name for name in requested if name not in plain]
         if unknown:
             checks.raise_bad_argument(
                 kind,
                 f"{shown(unknown[0])} is not the name of a value",
                 f"the names are {', '.join(plain) or 'none'}",
             )
-        given = [given.get(name, name) for name in plain]
-    names = list(given or ())
+        requested = [requested.get(name, name) for name in plain]
+    names = list(requested or ())
     everything: list[object] = [*names]
     wrong = [n for n in everything if not isinstance(n, str) or not n]
     if wrong:

@@ -129,8 +129,8 @@ def _compile(
     """One graph of ATen operators as a callable on tensors."""
     names, values, pairs = [], [], []
     places = [n for n in module.graph.nodes if n.op == "placeholder"]
-    for n, (place, given) in enumerate(zip(places, inputs, strict=True)):
-        fake = place.meta.get("val", given)
+    for n, (place, example_input) in enumerate(zip(places, inputs, strict=True)):
+        fake = place.meta.get("val", example_input)
         _check_device(fake)
         names.append(f"x{n}")
         values.append(t.input(names[-1], fake))
@@ -152,27 +152,27 @@ def _compile(
     if folder is not None:
         _dump(model, module, folder)
     run = runner(model)
-    wanted = {v.name for v in model.graph.inputs}
+    input_names = {v.name for v in model.graph.inputs}
 
     def call(*tensors: Any) -> list[Any]:
         feeds = {
             name: _array(x, pair)
             for name, x, pair in zip(names, tensors, pairs, strict=True)
-            if name in wanted
+            if name in input_names
         }
-        found = iter(run(feeds))
-        made: list[Any] = []
+        arrays = iter(run(feeds))
+        call_results: list[Any] = []
         for shape in shapes:
             if shape == "none":
-                made.append(None)
+                call_results.append(None)
                 continue
-            array = next(found)
-            number = numbers[len(made)]
+            array = next(arrays)
+            number = numbers[len(call_results)]
             if number is not None:
-                made.append(number(array))
+                call_results.append(number(array))
             else:
-                made.append(to_complex(array) if shape == "pair" else to_torch(array))
-        return made
+                call_results.append(to_complex(array) if shape == "pair" else to_torch(array))
+        return call_results
 
     return call
 
@@ -189,8 +189,8 @@ def _dump(model: ir.Model, module: GraphModule, folder: Path) -> None:
 
 def _outputs_of(module: GraphModule) -> list[Any]:
     """What the output node of a graph holds, as a list."""
-    found = next(n for n in module.graph.nodes if n.op == "output").args[0]
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+    results = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 def _number_type(output: Any) -> Callable[[Any], Any] | None:

@@ -154,5 +154,5 @@ def values_of_sizes(environment: Any) -> dict[Any, Any]:
         ShapeEnv.backed_var_to_val; var_to_val in PyTorch 2.10.
     """
     is_new = hasattr(environment, "backed_var_to_val")
-    found: dict[Any, Any] = environment.backed_var_to_val if is_new else environment.var_to_val
-    return found
+    values: dict[Any, Any] = environment.backed_var_to_val if is_new else environment.var_to_val
+    return values

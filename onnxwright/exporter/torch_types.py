@@ -33,11 +33,11 @@ def dtype_of(dtype: torch.dtype) -> DType:
         >>> dtype_of(torch.bfloat16).name
         'BFLOAT16'
     """
-    found = _KNOWN.get(dtype)
-    if found is None:
-        wanted = torch.complex64 if dtype is torch.complex32 else dtype
-        found = _KNOWN[dtype] = DType(int(from_torch_dtype(wanted)))
-    return found
+    element_type = _KNOWN.get(dtype)
+    if element_type is None:
+        torch_dtype = torch.complex64 if dtype is torch.complex32 else dtype
+        element_type = _KNOWN[dtype] = DType(int(from_torch_dtype(torch_dtype)))
+    return element_type
 
 
 class TorchWeight(TorchTensor):
@@ -52,14 +52,14 @@ class TorchWeight(TorchTensor):
 
     def renamed(self, name: str | None) -> TorchWeight:
         """The tensor under another name, over the same memory."""
-        made = TorchWeight(self.raw, name=name)
-        made.first_name = self.first_name or self.name
-        return made
+        weight = TorchWeight(self.raw, name=name)
+        weight.first_name = self.first_name or self.name
+        return weight
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as an array over the same memory."""
-        made: np.ndarray[Any, Any] = TorchTensor(_beside(self.raw)).numpy()
-        return made
+        array: np.ndarray[Any, Any] = TorchTensor(_beside(self.raw)).numpy()
+        return array
 
     def permuted(self, perm: Sequence[int]) -> TorchWeight:
         """The tensor with its axes in another order, over the same memory."""
@@ -85,8 +85,8 @@ def onnx_tensor(tensor: torch.Tensor, name: str) -> Any:
     Args:
         tensor: a dense tensor, real or fake.
     """
-    made: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
-    return made
+    weight: ir.TensorProtocol = TorchWeight(tensor.detach(), name=name)
+    return weight
 
 
 _SPARSE = (
@@ -123,8 +123,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
         dtype(bfloat16)
     """
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    made: np.ndarray[Any, Any] = TorchTensor(_beside(plain)).numpy()
-    return made
+    array: np.ndarray[Any, Any] = TorchTensor(_beside(plain)).numpy()
+    return array
 
 
 # Types that numpy does not have: the bits travel as integers.

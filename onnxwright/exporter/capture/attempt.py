@@ -66,7 +66,7 @@ class Attempt:
 
     Fields:
         way: the way.
-        wanted: example inputs, and which dimensions were asked to be dynamic.
+        inputs: example inputs, and which dimensions were asked to be dynamic.
         output: what torch wrote.
         program: what it captured.
         error: why not, if it did not.
@@ -78,7 +78,7 @@ class Attempt:
     """
 
     way: Way
-    wanted: Wanted
+    inputs: Wanted
     output: TorchOutput
     program: Any = None
     error: Exception | None = None
@@ -114,9 +114,9 @@ class Attempt:
 
     def lost_sizes(self) -> int:
         """How many sizes that were asked to be dynamic are numbers."""
-        if not any(self.wanted.axes):
+        if not any(self.inputs.axes):
             return 0
-        return len(fixed_axes(self.program, self.wanted)) + len(fixed_values(self.program))
+        return len(fixed_axes(self.program, self.inputs)) + len(fixed_values(self.program))
 
     def needs_no_func(self) -> bool:
         """Whether the model is captured anew without its transformations of torch.func."""
@@ -129,59 +129,65 @@ class Attempt:
         if not is_traced or not torch_func.is_used(self.program):
             return False
         fixed = bool(self.forward_derivatives and self.lost_sizes())
-        return fixed or self.wanted.for_torch() is not self.wanted or not _is_resolved(self.program)
+        return fixed or self.inputs.for_torch() is not self.inputs or not _is_resolved(self.program)
 
 
-def attempted(way: Way, model: Any, wanted: Wanted) -> Attempt:
+def attempted(way: Way, model: Any, inputs: Wanted) -> Attempt:
     """Capture a model.
 
     Args:
         way: the way.
         model: a module.
-        wanted: example inputs, and which dimensions are dynamic.
+        inputs: example inputs, and which dimensions are dynamic.
 
     Returns:
         What it gave, or the error it raised.
     """
     begun = time.perf_counter()
     with TORCH_LOCK, capture_torch_output() as output:
-        found = Attempt(way, wanted, output)
+        attempt = Attempt(way, inputs, output)
         try:
-            found.program = _captured(found, model)
+            attempt.program = _captured(attempt, model)
         except Exception as error:  # noqa: BLE001 - torch raises many kinds; all are reported
-            found.error = error
-    found.seconds = time.perf_counter() - begun
-    return found
+            attempt.error = error
+    attempt.seconds = time.perf_counter() - begun
+    return attempt
 
 
-def _captured(found: Attempt, module: Any) -> ExportedProgram:
+def _captured(attempt: Attempt, module: Any) -> ExportedProgram:
     """What one way gives; what was recorded is added to the attempt.
 
     Raises:
         ExportError: what the way refuses by name.
         ExportValueError: it is a function that gave no program (OW825).
     """
-    way, given = found.way, found.wanted.for_torch()
+    way, torch_inputs = attempt.way, attempt.inputs.for_torch()
     try:
 
         def record(changes: Changes, _: Any) -> None:
-            record_texts(changes, found.texts)
-            torch_func.note_forward_derivatives(changes, found.forward_derivatives)
+            record_texts(changes, attempt.texts)
+            torch_func.note_forward_derivatives(changes, attempt.forward_derivatives)
             if way.strategy is not draft:  # which names the lines of what it assumes itself
                 sizes_remembered(changes)
-                record_decisions(changes, found.decisions)
+                record_decisions(changes, attempt.decisions)
 
         # TorchDynamo reads the bytecode of functions: those of a strict capture run as they are.
-        kept = held_state_kept(module, found.changes, converts=way.strategy is not strict)
-        equal = nullcontext() if given is found.wanted else equal_sizes_checked(module, given)
+        kept = held_state_kept(module, attempt.changes, converts=way.strategy is not strict)
+        equal = (
+            nullcontext()
+            if torch_inputs is attempt.inputs
+            else equal_sizes_checked(module, torch_inputs)
+        )
         with TORCH_LOCK, changed("every", module, record), warnings.catch_warnings(), equal, kept:
             # What is kept is reported with its line (OW839), or nobody reads it.
             warnings.filterwarnings(
                 "ignore", r"The tensor attributes? .* assigned during export", UserWarning
             )
-            if found.source is not None:
-                found.source.output = found.output
-            program = way.strategy(module, given.args, given.kwargs, given.dynamic_shapes)
+            if attempt.source is not None:
+                attempt.source.output = attempt.output
+            program = way.strategy(
+                module, torch_inputs.args, torch_inputs.kwargs, torch_inputs.dynamic_shapes
+            )
     except NotTakenBackError as error:
         span = span_of_error(error) or user_span()
         fail(export_changes.UsedUpByExport(does=error.does, span=span))

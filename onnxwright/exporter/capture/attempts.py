@@ -36,7 +36,7 @@ class Capture:
 
 def capture(
     model: Any,
-    wanted: Wanted,
+    inputs: Wanted,
     how: str | Strategy,
     outcomes: list[Outcome],
     assume: Mapping[str, bool] | None = None,
@@ -48,7 +48,7 @@ def capture(
 
     Args:
         model: a module.
-        wanted: example inputs, and which dimensions are dynamic.
+        inputs: example inputs, and which dimensions are dynamic.
         how: "auto", a name of `NAMED`, or a function
             `(model, args, kwargs, dynamic_shapes) -> ExportedProgram`.
         outcomes: what became of each capture is added here.
@@ -62,15 +62,15 @@ def capture(
         ExportValueError: the strategy is unknown, or the given function returned no program
             (OW825).
     """
-    captures = _Captures(model, wanted, outcomes, assume or {})
-    found = _automatic(captures) if how == "auto" else captures.one(how)
-    if found.error is not None:
-        broadcasting = wanted.broadcasting()
-        if broadcasting is not None and not reads_value(found.error):
+    captures = _Captures(model, inputs, outcomes, assume or {})
+    attempt = _automatic(captures) if how == "auto" else captures.one(how)
+    if attempt.error is not None:
+        broadcasting = inputs.broadcasting()
+        if broadcasting is not None and not reads_value(attempt.error):
             return capture(model, broadcasting, how, outcomes, assume)
         raise_uncaptured(captures.errors, outcomes)
-    found.output.replay()
-    return Capture(found, captures.notes() if found.lost_sizes() else ())
+    attempt.output.replay()
+    return Capture(attempt, captures.notes() if attempt.lost_sizes() else ())
 
 
 def _automatic(captures: _Captures) -> Attempt:
@@ -94,15 +94,15 @@ def _automatic(captures: _Captures) -> Attempt:
     return plain
 
 
-def _without_func(captures: _Captures, found: Attempt) -> Attempt:
+def _without_func(captures: _Captures, attempt: Attempt) -> Attempt:
     """A capture; one without the transformations of torch.func where those are left in it."""
-    if not found.needs_no_func():
-        return found
-    written = captures.one("torch.func", must_work=found.error is not None)
-    if found.error is not None:
+    if not attempt.needs_no_func():
+        return attempt
+    written = captures.one("torch.func", must_work=attempt.error is not None)
+    if attempt.error is not None:
         return written
-    is_worse = written.error is not None or written.lost_sizes() > found.lost_sizes()
-    return found if is_worse else written
+    is_worse = written.error is not None or written.lost_sizes() > attempt.lost_sizes()
+    return attempt if is_worse else written
 
 
 # How the reason begins where parts of dicts or tuples have different sizes.
@@ -124,13 +124,13 @@ class _Captures:
     """The captures of one model.
 
     Fields:
-        model, wanted, outcomes, assume: as in `capture`.
+        model, inputs, outcomes, assume: as in `capture`.
         refused: what captures raised, and whether by source.
         unrolled: why loops over sizes are unrolled, by their lines.
     """
 
     model: Any
-    wanted: Wanted
+    inputs: Wanted
     outcomes: list[Outcome]
     assume: Mapping[str, bool]
     refused: list[tuple[bool, Exception]] = field(default_factory=list)
@@ -148,15 +148,15 @@ class _Captures:
             ExportValueError: the way is unknown (OW825).
         """
         way = self._way(how)
-        found = attempted(way, self.model, self.wanted)
-        if must_work and isinstance(found.error, ExportError):
-            raise found.error
-        self.outcomes.append(found.outcome())
-        if found.source is not None:
-            self.unrolled |= found.source.unrolled
-        if found.error is not None:
-            self.refused.append((found.source is not None, found.error))
-        return found
+        attempt = attempted(way, self.model, self.inputs)
+        if must_work and isinstance(attempt.error, ExportError):
+            raise attempt.error
+        self.outcomes.append(attempt.outcome())
+        if attempt.source is not None:
+            self.unrolled |= attempt.source.unrolled
+        if attempt.error is not None:
+            self.refused.append((attempt.source is not None, attempt.error))
+        return attempt
 
     @property
     def errors(self) -> list[Exception]:
@@ -180,14 +180,14 @@ class _Captures:
         if callable(how):
             return Way(getattr(how, "__name__", "given function"), how)
         if how not in NAMED:
-            known = ", ".join(repr(n) for n in ("auto", *NAMED))
+            strategy_names = ", ".join(repr(n) for n in ("auto", *NAMED))
             checks.raise_bad_argument(
                 "capture",
                 f"unknown strategy {shown(how)}",
-                f"choose one of {known}, or give a function",
+                f"choose one of {strategy_names}, or give a function",
             )
         if how == "source":
-            keeps = any(self.wanted.axes)
+            keeps = any(self.inputs.axes)
             return Way(how, Source(self.assume, keeps_loops=keeps, with_sizes=keeps))
         return Way(how, NAMED[how])
 

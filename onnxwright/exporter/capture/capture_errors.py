@@ -237,7 +237,7 @@ def _is_own_frame(line: str) -> bool:
 
 def _shortly(text: str) -> str:
     """The first lines of a message of torch that say something about the program."""
-    found = text.splitlines()
-    own = {n + 1 for n, line in enumerate(found) if _is_own_frame(line)}
-    lines = [s.strip() for n, s in enumerate(found) if n not in own and not _NOISE.match(s)]
+    text_lines = text.splitlines()
+    own = {n + 1 for n, line in enumerate(text_lines) if _is_own_frame(line)}
+    lines = [s.strip() for n, s in enumerate(text_lines) if n not in own and not _NOISE.match(s)]
     return "\n".join(line if len(line) <= 300 else f"{line[:297]}..." for line in lines[:2])

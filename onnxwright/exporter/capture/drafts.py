@@ -54,8 +54,10 @@ def draft(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) 
 
     kind.__exit__ = remember
     try:
-        made: ExportedProgram = torch.export.draft_export(model, args, kwargs, dynamic_shapes=dims)
-        return made
+        program: ExportedProgram = torch.export.draft_export(
+            model, args, kwargs, dynamic_shapes=dims
+        )
+        return program
     finally:
         kind.__exit__ = leave
         for trace in traces:
@@ -78,18 +80,18 @@ def findings(program: ExportedProgram) -> list[Finding]:
     return [_finding(failure, files) for failure in report.failures]
 
 
-def warn_draft(found: list[Finding]) -> None:
+def warn_draft(draft_findings: list[Finding]) -> None:
     """Warn of what a draft assumes (OW830).
 
     Args:
-        found: at least one finding.
+        draft_findings: at least one finding.
     """
-    placed = [f for f in found if f.span is not None]
+    placed = [f for f in draft_findings if f.span is not None]
     labels = tuple(Label(f.span, "assumed here") for f in placed[1:] if f.span is not None)
     warn(
         messages.DraftAssumes(
-            count="one thing" if len(found) == 1 else f"{len(found)} things",
-            notes=tuple(f.text for f in found),
+            count="one thing" if len(draft_findings) == 1 else f"{len(draft_findings)} things",
+            notes=tuple(f.text for f in draft_findings),
             labels=labels,
             span=placed[0].span if placed else user_span(),
         )

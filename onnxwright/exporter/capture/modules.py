@@ -104,13 +104,13 @@ def spelled_out(
         flat = {n: spec for n, spec in dynamic_shapes.items() if n != keywords or n in names}
         nested = dynamic_shapes.get(keywords) if keywords not in names else None
         dynamic_shapes = flat | dict(nested or {})
-    made = copy.copy(module)
+    new_module = copy.copy(module)
     forward = _forward_of(module.forward)
     plain = [p for p in signature.parameters.values() if p.name != keywords]
     own = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in names]
     forward.__signature__ = signature.replace(parameters=[*plain, *own])  # type: ignore[attr-defined]
-    object.__setattr__(made, "forward", forward)
-    return made, dynamic_shapes
+    object.__setattr__(new_module, "forward", forward)
+    return new_module, dynamic_shapes
 
 
 def _grouped(specs: Sequence[Any], bound: Mapping[str, Any], several: str) -> Sequence[Any]:

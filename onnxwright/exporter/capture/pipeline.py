@@ -61,7 +61,7 @@ class Captured:
         by_values: what it decides by values; empty if it was not captured by source.
         examples: sizes on both sides of decisions by sizes that the program has both sides of.
         asked: the sizes of inputs that were captured as dynamic, with the names written for them.
-        wanted: the example inputs, and which dimensions were asked to be dynamic.
+        inputs: the example inputs, and which dimensions were asked to be dynamic.
         called: the module that takes these inputs; `module`, or one around it.
     """
 
@@ -72,7 +72,7 @@ class Captured:
     by_values: ValueDecisions = field(default_factory=ValueDecisions)
     examples: tuple[Mapping[Place, int], ...] = ()
     asked: Mapping[Place, str] = field(default_factory=dict)
-    wanted: shapes.Wanted | None = None
+    inputs: shapes.Wanted | None = None
     called: torch.nn.Module | None = None
 
 
@@ -102,7 +102,7 @@ def capture_model(
     if isinstance(model, (str, Path)):
         model = load_program(model)
     if isinstance(model, ExportedProgram):
-        return _given(model, dynamic_shapes, how, report, strict)
+        return _captured_before(model, dynamic_shapes, how, report, strict)
     module = own = as_module(model)
     checks.fit(module, args, kwargs)
     import_what_forward_imports(module)
@@ -114,19 +114,19 @@ def capture_model(
     dynamic_shapes = proposed.shapes
     if dynamic_shapes:
         module, dynamic_shapes = spelled_out(module, args, kwargs, dynamic_shapes)
-    wanted = shapes.read(module, args, kwargs, dynamic_shapes)
+    inputs = shapes.read(module, args, kwargs, dynamic_shapes)
     example = pytree.tree_leaves((tuple(args), shapes.in_signature_order(module, kwargs)))
-    check_sums(wanted.axes, example)
+    check_sums(inputs.axes, example)
     if proposed.quiet:
-        wanted = dataclasses.replace(wanted, axes=[])
+        inputs = dataclasses.replace(inputs, axes=[])
     with recording.timed(report, "capture"):
         try:
-            found = capture(module, wanted, how, report.captures, assume)
+            captured = capture(module, inputs, how, report.captures, assume)
         except ExportError as error:
             raise_not_captured(module, error)
             raise
-    program, attempt = found.attempt.program, found.attempt
-    asked = captured_sizes.dynamic_places(program, wanted)
+    program, attempt = captured.attempt.program, captured.attempt
+    asked = captured_sizes.dynamic_places(program, inputs)
     _report_draft(program, report)
     proposed.verify(program)
     with recording.warnings_recorded(report):
@@ -134,29 +134,29 @@ def capture_model(
         warn_changes(attempt.changes)
         warn_texts(attempt.texts)
         attempt.by_values.warn()
-        names = captured_sizes.names_of(program, wanted.for_torch(), found.unrolled)
+        names = captured_sizes.names_of(program, inputs.for_torch(), captured.unrolled)
         if dynamic_shapes:
-            specialization.warn_specialized_dims(program, names, found.unrolled)
-        sizes = _sizes_of(found, wanted, names)
+            specialization.warn_specialized_dims(program, names, captured.unrolled)
+        sizes = _sizes_of(captured, inputs, names)
         settle_extremes(program, sizes)
         report.covered += covered(attempt.by_sizes, sizes)
         _report_decisions(program, sizes, strict)
     _check_answers(assume or {}, report)
-    check_example(sizes, wanted.axes, example)
+    check_example(sizes, inputs.axes, example)
     examples = examples_of(attempt.by_sizes, sizes)
-    return Captured(program, names, sizes, own, attempt.by_values, examples, asked, wanted, module)
+    return Captured(program, names, sizes, own, attempt.by_values, examples, asked, inputs, module)
 
 
-def _sizes_of(found: Capture, wanted: shapes.Wanted, names: dict[str, str]) -> Sizes:
+def _sizes_of(captured: Capture, inputs: shapes.Wanted, names: dict[str, str]) -> Sizes:
     """What a captured program assumes about sizes."""
-    program = found.attempt.program
-    written = captured_sizes.written_names(wanted, places_of(program))
-    ranges = captured_sizes.declared_ranges(program, wanted)
-    decisions = (*found.attempt.decisions, *squeezed_sizes(program))
+    program = captured.attempt.program
+    written = captured_sizes.written_names(inputs, places_of(program))
+    ranges = captured_sizes.declared_ranges(program, inputs)
+    decisions = (*captured.attempt.decisions, *squeezed_sizes(program))
     return sizes_of(program, names, ranges, written, decisions)
 
 
-def _given(
+def _captured_before(
     program: ExportedProgram, dynamic_shapes: Any, how: Any, report: Report, strict: bool
 ) -> Captured:
     """A program that was captured before."""
@@ -189,22 +189,22 @@ def _check_answers(assume: Mapping[str, bool], report: Report) -> None:
 def _report_decisions(program: ExportedProgram, sizes: Sizes, strict: bool) -> None:
     """Warn of decisions by sizes of which one side is exported; an error if strict."""
     fixed = {one.args for one in specialization.fixed_values(program)}  # OW827
-    found = [g for g in sizes.decisions() if g.expression.args not in fixed]
-    if strict and found:
+    guards = [g for g in sizes.decisions() if g.expression.args not in fixed]
+    if strict and guards:
         fail(
             *(
                 messages.SizeRefused(guard=g.text, notes=sizes.notes(g), span=g.span or user_span())
-                for g in found
+                for g in guards
             )
         )
-    for guard in found:
+    for guard in guards:
         notes = sizes.notes(guard)
         warn(messages.SizeAssumed(guard=guard.text, notes=notes, span=guard.span or user_span()))
 
 
 def _report_draft(program: ExportedProgram, report: Report) -> None:
     """Warn of what a draft assumes."""
-    found = findings(program)
-    if found:
+    draft_findings = findings(program)
+    if draft_findings:
         with recording.warnings_recorded(report):
-            warn_draft(found)
+            warn_draft(draft_findings)

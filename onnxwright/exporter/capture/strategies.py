@@ -131,19 +131,22 @@ class Source:
             if now is not None and now.sizes is not None:
                 yield Arguments(Amounts(now.sizes))
 
-        found = by_source(run, self.assume, self.functions, self.keeps_loops, self.with_sizes)
-        self.choices = tuple(found.session.choices)
+        captured = by_source(run, self.assume, self.functions, self.keeps_loops, self.with_sizes)
+        self.choices = tuple(captured.session.choices)
         places = {(choice.file, choice.line) for choice in self.choices}
-        self.rewritten = tuple(found.rewritten.names_of(places))
+        self.rewritten = tuple(captured.rewritten.names_of(places))
         self.decisions = ValueDecisions(
-            self.choices, found.rewritten, tuple(found.session.absent), found.session.left_out,
-            found.session.two_types,
-        )  # fmt: skip
-        self.answered = frozenset(found.session.used)
-        if found.session.sizes is not None:
-            self.sizes = tuple(found.session.sizes.made)
-        remove_unread(found.result.graph_module)
-        return found.result
+            self.choices,
+            captured.rewritten,
+            tuple(captured.session.absent),
+            captured.session.left_out,
+            captured.session.two_types,
+        )
+        self.answered = frozenset(captured.session.used)
+        if captured.session.sizes is not None:
+            self.sizes = tuple(captured.session.sizes.joined)
+        remove_unread(captured.result.graph_module)
+        return captured.result
 
     @property
     def unrolled(self) -> dict[tuple[str, int], str]:
@@ -157,8 +160,8 @@ def _source(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any
 
 
 def _quantized(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dims: Any) -> Any:
-    given = pytree.tree_leaves((args, kwargs))
-    if any(isinstance(x, torch.Tensor) and x.is_quantized for x in given):
+    leaves = pytree.tree_leaves((args, kwargs))
+    if any(isinstance(x, torch.Tensor) and x.is_quantized for x in leaves):
         raise_quantized("an input")
     try:
         with readable(model):

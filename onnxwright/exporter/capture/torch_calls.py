@@ -102,13 +102,13 @@ class TorchCalls(TorchFunctionMode):  # type: ignore[misc]
 
     def _of_kind(self, kind: type) -> int:
         """The handlers that are asked about arguments of a class, as bits."""
-        found = sum(
+        handler_bits = sum(
             1 << n
             for n, h in enumerate(self._handlers)
             if issubclass(kind, h.kinds) or kind in h.exact_kinds
         )
-        self._by_kind[kind] = found
-        return found
+        self._by_kind[kind] = handler_bits
+        return handler_bits
 
     def _calls_below(self, place: int, function: Any, *args: Any) -> Any:
         """What a function gives whose calls of torch pass the handlers after a place."""

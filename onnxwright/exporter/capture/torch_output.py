@@ -56,18 +56,18 @@ def capture_torch_output() -> Iterator[TorchOutput]:
         >>> output.text
         'a graph'
     """
-    found = TorchOutput()
+    output = TorchOutput()
     if os.environ.get("TORCH_LOGS"):
-        yield found
+        yield output
         return
     loggers = _loggers()
     held = [(logger, logger.handlers, logger.propagate) for logger in loggers]
     try:
         for logger in loggers:
-            logger.handlers = [_Recorder(found, logger)]
+            logger.handlers = [_Recorder(output, logger)]
             logger.propagate = False
-        with contextlib.redirect_stderr(found.stream):
-            yield found
+        with contextlib.redirect_stderr(output.stream):
+            yield output
     finally:
         for logger, handlers, propagate in held:
             logger.handlers, logger.propagate = handlers, propagate
@@ -76,7 +76,7 @@ def capture_torch_output() -> Iterator[TorchOutput]:
 def _loggers() -> list[logging.Logger]:
     """The loggers of torch that print: the root of them, and those with handlers of their own."""
     every = list(logging.Logger.manager.loggerDict.items())
-    found = [
+    torch_loggers = [
         logger
         for name, logger in every
         if name.startswith("torch.")
@@ -84,7 +84,7 @@ def _loggers() -> list[logging.Logger]:
         and isinstance(logger, logging.Logger)
         and logger.handlers
     ]
-    return [logging.getLogger("torch"), *found]
+    return [logging.getLogger("torch"), *torch_loggers]
 
 
 class _Recorder(logging.Handler):

@@ -49,18 +49,18 @@ def _trains(node: Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     if node.op != "call_function" or schema is None:
         return False
-    given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
-    given |= {a.name: value for a, value in zip(schema.arguments, node.args, strict=False)}
-    given |= node.kwargs
-    if _is_positive(given.get("dropout_p")):  # attention
+    arguments = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+    arguments |= {a.name: value for a, value in zip(schema.arguments, node.args, strict=False)}
+    arguments |= node.kwargs
+    if _is_positive(arguments.get("dropout_p")):  # attention
         return True
-    if not any(given.get(name) is True for name in ("train", "training", "use_input_stats")):
+    if not any(arguments.get(name) is True for name in ("train", "training", "use_input_stats")):
         return False
-    if "num_layers" in given:
-        return _is_positive(given.get("dropout")) and given["num_layers"] > 1
-    if "lower" in given:
-        return bool(given["lower"] != given["upper"])
-    return given.get("running_mean") is not None or _is_positive(given.get("p"))
+    if "num_layers" in arguments:
+        return _is_positive(arguments.get("dropout")) and arguments["num_layers"] > 1
+    if "lower" in arguments:
+        return bool(arguments["lower"] != arguments["upper"])
+    return arguments.get("running_mean") is not None or _is_positive(arguments.get("p"))
 
 
 def _is_positive(value: object) -> bool:
@@ -73,7 +73,9 @@ def _named_in_globals(module: torch.nn.Module) -> list[tuple[str, torch.nn.Modul
     around = getattr(function, "__globals__", {})
     names = [n for code in _codes(getattr(function, "__code__", None)) for n in code.co_names]
     held = [(n, around[n]) for n in names if isinstance(around.get(n), torch.nn.Module)]
-    return [found for name, outer in held for found in outer.named_modules(prefix=name)]
+    return [
+        named_module for name, outer in held for named_module in outer.named_modules(prefix=name)
+    ]
 
 
 def _depends_on_mode(module: Any) -> bool:
@@ -110,4 +112,4 @@ def _codes(code: types.CodeType | None) -> list[types.CodeType]:
     if code is None:
         return []
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return [code, *(found for c in inner for found in _codes(c))]
+    return [code, *(inner_code for c in inner for inner_code in _codes(c))]

@@ -45,15 +45,15 @@ class EncoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
 
     def forward(self, source: Any, attention_mask: Any = None) -> Any:
         """Run the encoder, and the decoder for one token, which only the cache is taken of."""
-        given = {self._source: source}
+        encoder_inputs = {self._source: source}
         if attention_mask is not None:
-            given["attention_mask"] = attention_mask
+            encoder_inputs["attention_mask"] = attention_mask
         ids = torch.ones(source.shape[0], 1, dtype=torch.long, device=source.device)
         encoded: Any = None
         if self._gives_mask:
-            encoded = self.model.get_encoder()(**given)
-            given["encoder_outputs"] = encoded
-        result = self.model(**given, decoder_input_ids=ids, use_cache=True)
+            encoded = self.model.get_encoder()(**encoder_inputs)
+            encoder_inputs["encoder_outputs"] = encoded
+        result = self.model(**encoder_inputs, decoder_input_ids=ids, use_cache=True)
         cache = result[self._cache].cross_attention_cache
         if encoded is not None:
             return encoded.last_hidden_state, encoded.attention_mask, cache
@@ -85,11 +85,13 @@ class DecoderPart(torch.nn.Module):  # type: ignore[misc] # torch has no type fo
         states = encoder_hidden_states
         if states is None:
             states = keys.new_zeros(keys.shape[0], keys.shape[-2], self._width)
-        given = {} if encoder_attention_mask is None else {"attention_mask": encoder_attention_mask}
-        own = given if "attention_mask" in _fields(self._result) else {}
+        mask_inputs = (
+            {} if encoder_attention_mask is None else {"attention_mask": encoder_attention_mask}
+        )
+        own = mask_inputs if "attention_mask" in _fields(self._result) else {}
         encoded = self._result(last_hidden_state=states, **own)
         result = self.model(
-            **given,
+            **mask_inputs,
             encoder_outputs=encoded,
             decoder_input_ids=input_ids,
             use_cache=True,
@@ -105,14 +107,16 @@ def encoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
         ExportError: it cannot be exported.
         ExportValueError: the model does not return a cache for both (OW825).
     """
-    given = source.inputs(_BATCH)
+    example_inputs = source.inputs(_BATCH)
     cache = _cache_name(model, source)
     axes: dict[int, str] = {0: "batch"}
     mask = {0: "batch"} | ({1: "source"} if source.axis is not None else {})
     if source.axis is not None:
         axes[source.axis] = "source"
-    kwargs = {"source" if name == source.name else name: value for name, value in given.items()}
-    encoded = encoder_result(model, given)
+    kwargs = {
+        "source" if name == source.name else name: value for name, value in example_inputs.items()
+    }
+    encoded = encoder_result(model, example_inputs)
     gives_mask = getattr(encoded, "attention_mask", None) is not None
     program = export(
         EncoderPart(model, source, cache, gives_mask=gives_mask),
@@ -136,13 +140,13 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
         ExportValueError: the model does not return a cache for both (OW825).
     """
     name = _cache_name(model, source)
-    given = source.inputs(_BATCH)
-    result = run_model(model, given, _PAST)
+    example_inputs = source.inputs(_BATCH)
+    result = run_model(model, example_inputs, _PAST)
     other = run_model(model, source.inputs(_OTHER_BATCH, longer=True), _OTHER_PAST)
     cache, states = result[name], result.encoder_last_hidden_state
     lengths = (states.shape[1], other.encoder_last_hidden_state.shape[1])
     names = {(_BATCH, _OTHER_BATCH): "batch", (_PAST, _OTHER_PAST): "past", lengths: "source"}
-    encoded = encoder_result(model, given)
+    encoded = encoder_result(model, example_inputs)
     kind = type(encoded)
     if "last_hidden_state" not in _fields(kind):  # a tuple, or a model that names no encoder
         kind = importlib.import_module("transformers.modeling_outputs").BaseModelOutput
@@ -155,7 +159,7 @@ def decoder_program(model: Any, source: SourceInputs) -> ONNXProgram:
     }
     if source.masked:
         own = getattr(encoded, "attention_mask", None)
-        mask = given["attention_mask"] if own is None else own
+        mask = example_inputs["attention_mask"] if own is None else own
         kwargs[MASK] = mask
         same = source.vocabulary or states.shape[1] == mask.shape[1]
         shapes[MASK] = {0: "batch"}
@@ -194,12 +198,12 @@ def _reads_states(part: DecoderPart, kwargs: dict[str, Any], states: torch.Tenso
     Raises:
         ExportValueError: the decoder does not read several tokens with a cache (OW825).
     """
-    found = []
+    logits = []
     with torch.no_grad():
         for value in (states, None):
             own = {name: copy.deepcopy(each) for name, each in kwargs.items()}
             try:
-                found.append(part(**own, encoder_hidden_states=value)[0])
+                logits.append(part(**own, encoder_hidden_states=value)[0])
             except Exception as error:  # noqa: BLE001 - models say in their own way what they refuse
                 checks.raise_bad_argument(
                     "model",
@@ -207,7 +211,7 @@ def _reads_states(part: DecoderPart, kwargs: dict[str, Any], states: torch.Tenso
                     f" with a cache ({str(error).partition(chr(10))[0]})",
                     "export its encoder and its decoder with `ow.export`",
                 )
-    return not torch.equal(*found)
+    return not torch.equal(*logits)
 
 
 def _rename(program: ONNXProgram, part: str) -> None:

@@ -33,13 +33,15 @@ class OneToken(torch.nn.Module):  # type: ignore[misc] # torch has no type for i
         self, input_ids: Any, attention_mask: Any, past_key_values: Any, position_ids: Any = None
     ) -> Any:
         """Logits and the new cache; the last column of the mask is that of the tokens."""
-        given = {} if position_ids is None else {"position_ids": position_ids}
+        optional_inputs = {} if position_ids is None else {"position_ids": position_ids}
         if not all(self._states):  # attention reads the tokens before
-            given["attention_mask"] = attention_mask
+            optional_inputs["attention_mask"] = attention_mask
         before, spec = pytree.tree_flatten(past_key_values)
         # The model may write into the states.
         own = pytree.tree_unflatten([tensor.clone() for tensor in before], spec)
-        result = self.model(input_ids=input_ids, use_cache=True, **{self._cache: own}, **given)
+        result = self.model(
+            input_ids=input_ids, use_cache=True, **{self._cache: own}, **optional_inputs
+        )
         after, spec = pytree.tree_flatten(result[self._cache])
         is_token = attention_mask[:, -1] != 0
         for place, is_state in enumerate(self._states):
@@ -161,8 +163,8 @@ def cache_shapes(cache: Any, other: Any, names: Mapping[tuple[int, int], str]) -
         if node is None:
             return _axes(value, next(others), names)
         parts, context = node.flatten_fn(value)
-        made = [visit(part) for part in parts]
-        return dict(zip(context, made, strict=True)) if type(value) is dict else made
+        shapes = [visit(part) for part in parts]
+        return dict(zip(context, shapes, strict=True)) if type(value) is dict else shapes
 
     return visit(cache)
 
@@ -170,7 +172,7 @@ def cache_shapes(cache: Any, other: Any, names: Mapping[tuple[int, int], str]) -
 def _axes(value: Any, other: Any, names: Mapping[tuple[int, int], str]) -> dict[int, str] | None:
     if not isinstance(value, torch.Tensor):
         return None
-    found = {}
+    names_by_axis = {}
     for axis, pair in enumerate(zip(value.shape, other.shape, strict=True)):
         if pair[0] == pair[1]:
             continue
@@ -182,5 +184,5 @@ def _axes(value: Any, other: Any, names: Mapping[tuple[int, int], str]) -> dict[
                 "of tokens",
                 "export it with `ow.export` and dynamic shapes of your own",
             )
-        found[axis] = names[pair]
-    return found
+        names_by_axis[axis] = names[pair]
+    return names_by_axis

@@ -185,13 +185,13 @@ def _written(
     if verify:
         with _timed(seconds, "transformers"):
             expected = Expected(model, programs.source)
-    found: tuple[TokenCheck, ...] = ()
+    token_checks: tuple[TokenCheck, ...] = ()
     with written_whole(folder) as new:
         if expected is not None or weights == "float32":
             programs.save(new)
         if expected is not None:
             with _timed(seconds, "verify"):
-                found = _verified(expected, programs.runner(new), programs.notes)
+                token_checks = _verified(expected, programs.runner(new), programs.notes)
         if weights != "float32":
             for file in new.iterdir():
                 file.unlink()
@@ -200,7 +200,7 @@ def _written(
                 programs.save(new)
             if expected is not None:
                 with _timed(seconds, f"verify {weights}"):
-                    found = expected.compare(programs.runner(new))
+                    token_checks = expected.compare(programs.runner(new))
         size = sum(file.stat().st_size for file in new.iterdir())
         name, config, note = programs.config(model)
         (new / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -210,7 +210,7 @@ def _written(
     nodes = sum(1 for each in programs.models for _ in each.graph.all_nodes())
     kind = config["model"]["type"] if name == CONFIG else ""
     return DecoderReport(
-        folder, names, weights, target, kind, nodes, size, seconds, found,
+        folder, names, weights, target, kind, nodes, size, seconds, token_checks,
         (note,) * bool(note) + programs.notes,
     )  # fmt: skip
 
@@ -219,8 +219,8 @@ def _verified(
     expected: Expected, runner: Decoder, notes: tuple[str, ...]
 ) -> tuple[TokenCheck, ...]:
     """The tokens of a model that is not rounded, which are those of transformers."""
-    found = expected.compare(runner)
-    wrong = [check for check in found if not check.ok or check.error > _LARGEST_ERROR]
+    token_checks = expected.compare(runner)
+    wrong = [check for check in token_checks if not check.ok or check.error > _LARGEST_ERROR]
     for check in wrong:
         what = f"tokens of batch {check.batch} that are those of transformers: {check}"
         if all(each.padded for each in wrong):
@@ -229,7 +229,7 @@ def _verified(
                 *notes,
             )
         raise_differs(what, notes)
-    return found
+    return token_checks
 
 
 @contextmanager

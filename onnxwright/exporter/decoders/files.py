@@ -92,15 +92,15 @@ class Programs:
         if self.source is not None:
             encoder, decoder = self.models
             start = start_token(model)
-            made = encoder_decoder_config(model.config, generation, encoder, decoder, start)
+            config = encoder_decoder_config(model.config, generation, encoder, decoder, start)
             if knows_encoder(model.config):
-                return CONFIG, made, ""
-            kind = made["model"]["type"]
-            return OTHER_CONFIG, made, f"onnxruntime-genai has no type for {kind}"
+                return CONFIG, config, ""
+            kind = config["model"]["type"]
+            return OTHER_CONFIG, config, f"onnxruntime-genai has no type for {kind}"
         reason = why_not(self.models[0])
         if reason:
-            made = other_config(model.config, generation, self.models[0], "model.onnx")
-            return OTHER_CONFIG, made, f"no {CONFIG}: {reason}"
+            config = other_config(model.config, generation, self.models[0], "model.onnx")
+            return OTHER_CONFIG, config, f"no {CONFIG}: {reason}"
         return CONFIG, genai_config(model.config, generation, self.models[0], "model.onnx"), ""
 
 

@@ -205,9 +205,9 @@ def _token(config: Any, generation: Any, name: str) -> Any:
     """The id of a special token, or a list of them; None where there is none."""
     text = _text(config)
     for place in (generation, text, config):
-        found = getattr(place, name, None)
-        if found is not None:
-            return found
+        token_id = getattr(place, name, None)
+        if token_id is not None:
+            return token_id
     return None
 
 
@@ -227,7 +227,7 @@ def _search(generation: Any, context: int) -> dict[str, Any]:
         "top_k": 50,
         "top_p": 1.0,
     }
-    given = {name: getattr(generation, name, None) for name in defaults}
-    found = {n: defaults[n] if given[n] is None else given[n] for n in defaults}
+    configured = {name: getattr(generation, name, None) for name in defaults}
+    options = {n: defaults[n] if configured[n] is None else configured[n] for n in defaults}
     # The cache of the model grows; a buffer for all tokens would need another model.
-    return found | {"max_length": context, "past_present_share_buffer": False}
+    return options | {"max_length": context, "past_present_share_buffer": False}

@@ -39,11 +39,11 @@ class Session:
         self.inputs = self._session.get_inputs()
         self._outputs = [v.name for v in self._session.get_outputs()]
 
-    def run(self, given: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name; of what is given, the inputs are taken, in the types they have."""
         feeds = {}
         for value in self.inputs:
-            array = given[value.name]
+            array = arrays[value.name]
             floats = array.dtype.kind == "f"
             feeds[value.name] = array.astype(_TYPES[value.type]) if floats else array
         return dict(zip(self._outputs, self._session.run(None, feeds), strict=True))
@@ -78,8 +78,8 @@ class Decoder:
         while len(chosen_by) < steps:
             end = read + 1 if self._one_token else ids.shape[1]
             places = np.maximum(mask[:, :end].cumsum(-1) - 1, 0)[:, read:]
-            given = {"input_ids": ids[:, read:end], "attention_mask": mask[:, :end]}
-            results = self._decoder.run({**given, "position_ids": places, **fixed, **past})
+            token_inputs = {"input_ids": ids[:, read:end], "attention_mask": mask[:, :end]}
+            results = self._decoder.run({**token_inputs, "position_ids": places, **fixed, **past})
             past = {name: results[PRESENT + name[len(PAST) :]] for name in past}
             read = end
             if read < ids.shape[1]:
@@ -97,11 +97,11 @@ class Decoder:
         """What the encoder gives the decoder, by names of inputs of the decoder."""
         if self._encoder is None:
             return {}
-        given = {f"encoder_{name}": array for name, array in source.items()}
+        encoded = {f"encoder_{name}": array for name, array in source.items()}
         for name, array in self._encoder.run(source).items():
             word, dot, rest = name.partition(".")
-            given[f"{PAST}.{rest}" if word == PRESENT and dot else name] = array
-        return given
+            encoded[f"{PAST}.{rest}" if word == PRESENT and dot else name] = array
+        return encoded
 
     @staticmethod
     def _empty(value: Any, batch: int) -> Array:
@@ -147,10 +147,10 @@ class Expected:
 
     @staticmethod
     def _compared(decoder: Decoder, prompt: Prompt, tokens: Array, logits: Array) -> TokenCheck:
-        found, own = decoder.tokens(prompt, tokens.shape[1])
+        generated, own = decoder.tokens(prompt, tokens.shape[1])
         equal = ties = wrong = 0
         error = 0.0
-        for row, (here, there) in enumerate(zip(found, tokens, strict=True)):
+        for row, (here, there) in enumerate(zip(generated, tokens, strict=True)):
             differ = np.flatnonzero(here != there)
             step = int(differ[0]) if len(differ) else len(there)
             equal += step
@@ -196,9 +196,9 @@ def start_token(model: Any) -> int:
     """
     for name in ("decoder_start_token_id", "bos_token_id"):
         for config in (model.generation_config, model.config, getattr(model.config, "decoder", 0)):
-            found = getattr(config, name, None)
-            if found is not None:
-                return int(found[0] if isinstance(found, list) else found)
+            token_id = getattr(config, name, None)
+            if token_id is not None:
+                return int(token_id[0] if isinstance(token_id, list) else token_id)
     return 0
 
 
@@ -219,10 +219,10 @@ def _generated(model: Any, prompt: Prompt) -> tuple[Array, Array]:
         output_logits=True,
     )
     arrays = prompt.source or {"input_ids": prompt.ids, "attention_mask": prompt.mask}
-    given = {}
+    inputs = {}
     for name, array in arrays.items():
         tensor = torch.from_numpy(array).to(parameter.device)
-        given[name] = tensor.to(parameter.dtype) if tensor.is_floating_point() else tensor
+        inputs[name] = tensor.to(parameter.dtype) if tensor.is_floating_point() else tensor
     # The general method: that of a model for sound cuts it, and chooses tokens by rules of its own.
     generate = model.generate
     if prompt.source:
@@ -231,8 +231,8 @@ def _generated(model: Any, prompt: Prompt) -> tuple[Array, Array]:
     model.generation_config = hub.GenerationConfig()  # no tokens that are forced or suppressed
     try:
         with torch.no_grad():
-            made = generate(**given, generation_config=how)
+            generated = generate(**inputs, generation_config=how)
     finally:
         model.generation_config = own
-    logits = torch.stack(made.logits, 1).float()
-    return made.sequences[:, -_STEPS:].cpu().numpy(), logits.cpu().numpy()
+    logits = torch.stack(generated.logits, 1).float()
+    return generated.sequences[:, -_STEPS:].cpu().numpy(), logits.cpu().numpy()

@@ -49,10 +49,10 @@ class SourceInputs:
         row = self.row
         if longer and self.axis is not None:
             row = torch.cat([row, row], self.axis)
-        made = {self.name: _rows(row, batch, self.vocabulary)}
+        inputs = {self.name: _rows(row, batch, self.vocabulary)}
         if self.masked:
-            made["attention_mask"] = _mask(row, self.axis, batch)
-        return made
+            inputs["attention_mask"] = _mask(row, self.axis, batch)
+        return inputs
 
     def padded(self, lengths: tuple[int, ...]) -> dict[str, torch.Tensor]:
         """Example inputs with rows of different lengths, padded at the end where there is a mask.
@@ -61,24 +61,24 @@ class SourceInputs:
             lengths: the number of rows, and the length of each where the input is tokens.
         """
         if not self.vocabulary:
-            made = self.inputs(len(lengths))
+            inputs = self.inputs(len(lengths))
             if self.masked and len(lengths) == 1:
-                made["attention_mask"] = torch.ones_like(made["attention_mask"])
-            return made
+                inputs["attention_mask"] = torch.ones_like(inputs["attention_mask"])
+            return inputs
         row = torch.zeros(1, max(lengths), dtype=torch.long, device=self.row.device)
-        made = {self.name: _rows(row, len(lengths), self.vocabulary)}
+        inputs = {self.name: _rows(row, len(lengths), self.vocabulary)}
         if self.masked:
-            made["attention_mask"] = torch.tensor(
+            inputs["attention_mask"] = torch.tensor(
                 [[1] * n + [0] * (row.shape[1] - n) for n in lengths], device=row.device
             )
-        return made
+        return inputs
 
 
-def source_inputs(model: Any, given: Any = None) -> SourceInputs:
+def source_inputs(model: Any, example: Any = None) -> SourceInputs:
     """Find by running a model what its encoder reads.
 
     Args:
-        given: an example of the main input, or None: tokens, or what the shapes that transformers
+        example: an example of the main input, or None: tokens, or what the shapes that transformers
             uses for sound and pictures and the sizes in the configuration say.
 
     Raises:
@@ -89,8 +89,8 @@ def source_inputs(model: Any, given: Any = None) -> SourceInputs:
     """
     name = str(getattr(model, "main_input_name", _TOKENS))
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    if given is not None:
-        rows: Iterator[torch.Tensor] = iter([given[:1]])
+    if example is not None:
+        rows: Iterator[torch.Tensor] = iter([example[:1]])
     else:
         rows = _candidates(model.config, name, next(model.parameters()).dtype)
     vocabulary = int(model.config.get_text_config().vocab_size) if name == _TOKENS else 0
@@ -104,7 +104,7 @@ def source_inputs(model: Any, given: Any = None) -> SourceInputs:
             continue
         return _with_mask(model, _with_axis(model, source))
     checks.raise_bad_argument(
-        "model" if given is None else "inputs",
+        "model" if example is None else "inputs",
         f"its encoder does not run with an example of `{name}`" + f" ({reason})" * bool(reason),
         f"give `inputs={{{name!r}: tensor}}`, an example that the encoder reads",
     )
@@ -182,10 +182,10 @@ def _with_mask(model: Any, source: SourceInputs) -> SourceInputs:
         return source
     masked = SourceInputs(source.name, source.row, source.axis, True, source.vocabulary)
     try:
-        found = [run_model(model, one.inputs(2)).logits for one in (source, masked)]
+        logits = [run_model(model, one.inputs(2)).logits for one in (source, masked)]
     except Exception:  # noqa: BLE001 - a parameter that stands for something else
         return source
-    return source if torch.equal(*found) else masked
+    return source if torch.equal(*logits) else masked
 
 
 def _rows(row: torch.Tensor, batch: int, vocabulary: int) -> torch.Tensor:

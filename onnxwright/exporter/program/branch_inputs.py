@@ -143,9 +143,9 @@ class BranchSearch:
             return False
         new = False
         for choice in self.decisions.at_run_time:
-            known = self.answers.setdefault(choice, set())
-            new |= not answers.get(choice, set()) <= known
-            known |= answers.get(choice, set())
+            seen_answers = self.answers.setdefault(choice, set())
+            new |= not answers.get(choice, set()) <= seen_answers
+            seen_answers |= answers.get(choice, set())
         return new
 
     def ends(self, inputs: Inputs) -> bool:

@@ -54,28 +54,28 @@ def flat_inputs(
         ExportTypeError: arguments are missing or too many, or nested in another way; a cache has
             dropped tokens (OW826).
     """
-    wanted = program.call_spec.in_spec
-    assert wanted is not None
-    order = [*(wanted.children()[1].context or [])]
+    in_spec = program.call_spec.in_spec
+    assert in_spec is not None
+    order = [*(in_spec.children()[1].context or [])]
     kwargs = {k: v for k, v in kwargs.items() if v is not None or k not in others}
-    fill = _left_out(program, wanted, absent)
-    args, kwargs = _placed(program, wanted.children()[0].num_children, order, args, kwargs, fill)
+    fill = _left_out(program, in_spec, absent)
+    args, kwargs = _placed(program, in_spec.children()[0].num_children, order, args, kwargs, fill)
     check_sliding({**dict(zip(parameters_of(program), args, strict=False)), **kwargs})
     flat: list[Any]
-    args, kwargs = _in_order((args, kwargs), wanted)
+    args, kwargs = _in_order((args, kwargs), in_spec)
     flat, spec = pytree.tree_flatten((args, kwargs))
-    if spec != wanted:
-        _raise_not_fitting(program, wanted, order, args, kwargs, names)
+    if spec != in_spec:
+        _raise_not_fitting(program, in_spec, order, args, kwargs, names)
     return flat
 
 
-def _in_order(value: Any, wanted: pytree.TreeSpec) -> Any:
+def _in_order(value: Any, spec: pytree.TreeSpec) -> Any:
     """Nested arguments, dicts in the order of the keys at the export."""
-    children = wanted.children()
-    if type(value) is dict and wanted.type is dict and set(value) == set(wanted.context):
-        keys = zip(wanted.context, children, strict=True)
+    children = spec.children()
+    if type(value) is dict and spec.type is dict and set(value) == set(spec.context):
+        keys = zip(spec.context, children, strict=True)
         return {key: _in_order(value[key], child) for key, child in keys}
-    if type(value) in (tuple, list) and type(value) is wanted.type and len(value) == len(children):
+    if type(value) in (tuple, list) and type(value) is spec.type and len(value) == len(children):
         return type(value)(_in_order(v, c) for v, c in zip(value, children, strict=True))
     return value
 
@@ -88,21 +88,21 @@ def parameters_of(program: ExportedProgram) -> list[str]:
 
 
 def _left_out(
-    program: ExportedProgram, wanted: pytree.TreeSpec, absent: Sequence[bool]
+    program: ExportedProgram, in_spec: pytree.TreeSpec, absent: Sequence[bool]
 ) -> dict[str, Any]:
     """The arguments that may be left out, with the Nones that stand for them."""
-    found: dict[str, Any] = {}
-    children = [c for part in wanted.children() for c in part.children()]
+    left_out: dict[str, Any] = {}
+    children = [c for part in in_spec.children() for c in part.children()]
     names = parameters_of(program)
     if len(names) != len(children):
-        return found
+        return left_out
     start = 0
     for name, child in zip(names, children, strict=True):
         end = start + child.num_leaves
         if end > start and all(absent[start:end]):
-            found[name] = pytree.tree_unflatten([None] * child.num_leaves, child)
+            left_out[name] = pytree.tree_unflatten([None] * child.num_leaves, child)
         start = end
-    return found
+    return left_out
 
 
 def _placed(
@@ -130,23 +130,23 @@ def _placed(
 
 def _raise_not_fitting(
     program: ExportedProgram,
-    wanted: pytree.TreeSpec,
+    in_spec: pytree.TreeSpec,
     keywords: list[str],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     names: Sequence[str],
 ) -> None:
-    positional = wanted.children()[0].num_children
-    known = parameters_of(program)
-    call = _call_of(wanted, names)
-    unknown = [k for k in kwargs if k not in keywords and k not in known]
-    given = {*known[: len(args)], *kwargs}
-    missing = [n for n in known if n not in given]
+    positional = in_spec.children()[0].num_children
+    parameters = parameters_of(program)
+    call = _call_of(in_spec, names)
+    unknown = [k for k in kwargs if k not in keywords and k not in parameters]
+    argument_names = {*parameters[: len(args)], *kwargs}
+    missing = [n for n in parameters if n not in argument_names]
     if unknown:
         reason = f"the program has no argument `{unknown[0]}`"
     elif len(args) > positional + len(keywords):
         reason = f"{len(args)} arguments are given, the program takes {positional}"
-    elif twice := [k for k in known[: len(args)] if k in kwargs]:
+    elif twice := [k for k in parameters[: len(args)] if k in kwargs]:
         reason = f"`{twice[0]}` is given twice"
     elif missing:
         reason = f"`{missing[0]}` is missing"
@@ -183,12 +183,14 @@ def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return f"program({', '.join(words)})"
 
 
-def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.ndarray[Any, Any]:
+def array_of(
+    name: str, value: Any, model_input: ir.Value, is_complex: bool
+) -> np.ndarray[Any, Any]:
     """What the runtime is given for one input.
 
     Args:
         value: a tensor, an array or a Python number.
-        wanted: the input of the model.
+        model_input: the input of the model.
         is_complex: whether the input is a complex tensor as a real pair.
 
     Returns:
@@ -202,7 +204,7 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
     if isinstance(value, torch.Tensor):
         strange = _strange(value)
         if strange:
-            _unfit(name, strange, wanted)
+            _unfit(name, strange, model_input)
         if is_complex and value.is_complex():
             value = torch.view_as_real(value.resolve_conj())
         array = to_numpy(value)
@@ -211,17 +213,17 @@ def array_of(name: str, value: Any, wanted: ir.Value, is_complex: bool) -> np.nd
         if is_complex and np.iscomplexobj(array):
             array = np.stack([array.real, array.imag], -1)
     elif isinstance(value, (bool, int, float)):
-        if isinstance(value, float) and wanted.dtype == ir.DataType.INT64:
-            _unfit(name, repr(value), wanted)
-        array = np.array(value, None if wanted.dtype is None else wanted.dtype.numpy())
+        if isinstance(value, float) and model_input.dtype == ir.DataType.INT64:
+            _unfit(name, repr(value), model_input)
+        array = np.array(value, None if model_input.dtype is None else model_input.dtype.numpy())
     else:
-        _unfit(name, f"a value of type {type(value).__name__}", wanted)
+        _unfit(name, f"a value of type {type(value).__name__}", model_input)
     try:
         dtype = ir.DataType.from_numpy(array.dtype)
     except TypeError:
-        _unfit(name, f"an array of {array.dtype}", wanted)
-    if not _fits(array, dtype, wanted):
-        _unfit(name, f"{dtype.name}{list(array.shape)}", wanted)
+        _unfit(name, f"an array of {array.dtype}", model_input)
+    if not _fits(array, dtype, model_input):
+        _unfit(name, f"{dtype.name}{list(array.shape)}", model_input)
     return array
 
 
@@ -253,11 +255,13 @@ def check_sizes(
             word = getattr(size, "value", None)
             if not isinstance(word, str):
                 continue
-            known, first = seen.setdefault(word, (array.shape[axis], f"axis {axis} of `{name}`"))
-            if known != array.shape[axis]:
+            first_size, first = seen.setdefault(
+                word, (array.shape[axis], f"axis {axis} of `{name}`")
+            )
+            if first_size != array.shape[axis]:
                 fail(
                     messages.BadProgramInput(
-                        reason=f"`{word}` is {known} in {first}, and {array.shape[axis]} in "
+                        reason=f"`{word}` is {first_size} in {first}, and {array.shape[axis]} in "
                         f"axis {axis} of `{name}`",
                         hint="sizes of one name are equal; export with two names if they need not",
                         span=user_span(),
@@ -265,11 +269,11 @@ def check_sizes(
                 )
     values = {word: size for word, (size, _) in seen.items()}
     for word, (size, place) in seen.items():
-        wanted = dims.evaluate(word, values) if dims.names_in(word) != (word,) else None
-        if wanted is not None and wanted != size:
+        computed_size = dims.evaluate(word, values) if dims.names_in(word) != (word,) else None
+        if computed_size is not None and computed_size != size:
             fail(
                 messages.BadProgramInput(
-                    reason=f"{place} is {size}, and `{word}` is {wanted}",
+                    reason=f"{place} is {size}, and `{word}` is {computed_size}",
                     hint="the size follows from the others in this program",
                     span=user_span(),
                 )
@@ -302,21 +306,21 @@ def check_guards(
         )
 
 
-def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, wanted: ir.Value) -> bool:
-    if wanted.dtype not in (None, dtype):
+def _fits(array: np.ndarray[Any, Any], dtype: ir.DataType, model_input: ir.Value) -> bool:
+    if model_input.dtype not in (None, dtype):
         return False
-    if wanted.shape is None:
+    if model_input.shape is None:
         return True
-    return len(wanted.shape) == array.ndim and all(
+    return len(model_input.shape) == array.ndim and all(
         size == n
-        for size, n in zip(wanted.shape, array.shape, strict=True)
+        for size, n in zip(model_input.shape, array.shape, strict=True)
         if isinstance(size, int)
     )
 
 
-def _unfit(name: str, got: str, wanted: ir.Value) -> NoReturn:
-    shape = "" if wanted.shape is None else ", ".join(str(d) for d in wanted.shape)
-    kind = wanted.dtype.name if wanted.dtype is not None else "a tensor"
+def _unfit(name: str, got: str, model_input: ir.Value) -> NoReturn:
+    shape = "" if model_input.shape is None else ", ".join(str(d) for d in model_input.shape)
+    kind = model_input.dtype.name if model_input.dtype is not None else "a tensor"
     fail(
         messages.BadProgramInput(
             reason=f"`{name}` is {got}, the model wants {kind}[{shape}]",
@@ -326,17 +330,17 @@ def _unfit(name: str, got: str, wanted: ir.Value) -> NoReturn:
     )
 
 
-def check_constant(name: str, known: Any, value: Any) -> None:
+def check_constant(name: str, constant: Any, value: Any) -> None:
     """Check that a value that is part of the model is given as it was at the export.
 
     Raises:
         ExportTypeError: it is another one (OW826).
     """
-    if value is known or (type(value) is type(known) and bool(value == known)):
+    if value is constant or (type(value) is type(constant) and bool(value == constant)):
         return
     fail(
         messages.BadProgramInput(
-            reason=f"`{name}` was {shown(known)} when the program was exported, "
+            reason=f"`{name}` was {shown(constant)} when the program was exported, "
             f"and is {shown(value)} now",
             hint="the value is part of the model; export again with the other one",
             span=user_span(),

@@ -89,9 +89,9 @@ def first_divergence(
     """
     built, extra = build_with(program.translated, settings)
     session = session_of(built.model, settings.target, providers=program.providers)
-    found = session.run(program.feeds(args, kwargs))
+    arrays = session.run(program.feeds(args, kwargs))
     random = {v.name for v in Draws(built.model).values()}
-    by_name = dict(zip((v.name for v in built.model.graph.outputs), found, strict=True))
+    by_name = dict(zip((v.name for v in built.model.graph.outputs), arrays, strict=True))
     torch_values = _torch_values(program, built, args, kwargs)
     for node, outputs in extra:
         theirs = torch_values.get(node.name)
@@ -116,11 +116,11 @@ def _torch_values(
     """The value of each node by PyTorch."""
     exported = program.translated
     flat = program.flat_inputs(tuple(args), dict(kwargs))
-    given = iter(flat)
+    remaining_inputs = iter(flat)
     values = []
     for entry, _ in built.inputs:
         if entry.kind.name == "USER_INPUT":
-            values.append(next(given))
+            values.append(next(remaining_inputs))
     users = iter(values)
     weights = {**exported.state_dict, **exported.constants}
     inputs = [

@@ -98,11 +98,11 @@ class ONNXProgram(WritableProgram):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A program with a copy of the model; weights and the torch program are shared."""
         built = dataclasses.replace(self._built, model=self.model.clone())
-        made = type(self)(built, self._captured, self.report, self._settings)
-        made.external_data = self.external_data
-        made.providers = self.providers
-        made.further_inputs = self.further_inputs
-        return made
+        program = type(self)(built, self._captured, self.report, self._settings)
+        program.external_data = self.external_data
+        program.providers = self.providers
+        program.further_inputs = self.further_inputs
+        return program
 
     def __copy__(self) -> Self:
         return self.__deepcopy__({})
@@ -184,16 +184,16 @@ class ONNXProgram(WritableProgram):
             >>> program.first_divergence((torch.ones(2),)) is None
             True
         """
-        given = self._examples(args, kwargs)
-        return first_divergence(self, self._settings, *given, rtol=rtol, atol=atol)
+        inputs = self._examples(args, kwargs)
+        return first_divergence(self, self._settings, *inputs, rtol=rtol, atol=atol)
 
     def _examples(
         self, args: Sequence[Any] | None, kwargs: dict[str, Any] | None
     ) -> tuple[Sequence[Any], dict[str, Any]]:
         """The given inputs, or those of the export."""
-        known = self.exported_program.example_inputs
-        if args is None and kwargs is None and known is not None:
-            args, kwargs = known
+        example_inputs = self.exported_program.example_inputs
+        if args is None and kwargs is None and example_inputs is not None:
+            args, kwargs = example_inputs
         checks.inputs(() if args is None else args, kwargs)
         return tuple(args or ()), dict(kwargs or {})
 
@@ -206,10 +206,10 @@ class ONNXProgram(WritableProgram):
         Returns:
             A new program.
         """
-        made = self.__copy__()
-        made.model = made._built.model = model
-        made.release()
-        return made
+        program = self.__copy__()
+        program.model = program._built.model = model
+        program.release()
+        return program
 
     def optimize(self, *, weights: bool = True) -> None:
         """Remove repeated nodes, what nothing reads, and what is computed from weights alone.

@@ -59,24 +59,24 @@ def other_sizes(
         if chosen in seen or min(chosen.values()) < 1:
             continue
         seen.append(chosen)
-        for found in _resized(program, flat, tensors, chosen):
-            values = program.flat_inputs(*found)
-            known = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
-            if not program.sizes.check(known):
-                yield found
+        for inputs in _resized(program, flat, tensors, chosen):
+            values = program.flat_inputs(*inputs)
+            checked_values = [v if isinstance(v, (torch.Tensor, int)) else None for v in values]
+            if not program.sizes.check(checked_values):
+                yield inputs
 
 
 def _with_sums(sizes: dict[Any, int], names: Mapping[str, str]) -> dict[Any, int]:
     """The sizes, where one that is called `past + length` is the sum of these two."""
     called = {s: names.get(str(s), str(s)) for s in sizes}
-    known = {name: sizes[s] for s, name in called.items()}
-    sums = named_sums(known)
+    sizes_by_name = {name: sizes[s] for s, name in called.items()}
+    sums = named_sums(sizes_by_name)
     return sizes | {s: sums[name] for s, name in called.items() if name in sums}
 
 
-def _within(size: int, found: tuple[int, int | None] | None) -> int:
+def _within(size: int, bounds: tuple[int, int | None] | None) -> int:
     """The size of a range that is nearest."""
-    low, high = found or (0, None)
+    low, high = bounds or (0, None)
     size = max(size, low)
     return size if high is None else min(size, high)
 
@@ -87,13 +87,13 @@ def _resized(
     """The inputs with given sizes of torch's symbols."""
     shapes = {}
     for n, x, fake in tensors:
-        wanted = [
+        new_shape = [
             size.node.expr.subs(sizes) if isinstance(size, torch.SymInt) else size
             for size in fake.shape
         ]
         shapes[n] = [
             int(new) if old != 0 and getattr(new, "is_number", True) else int(old)
-            for old, new in zip(x.shape, wanted, strict=True)
+            for old, new in zip(x.shape, new_shape, strict=True)
         ]
     spec = program.exported_program.call_spec.in_spec
     for values in with_shapes(flat, shapes):

@@ -49,12 +49,12 @@ class Draws:
 
     def values(self) -> set[ir.Value]:
         """The values of the main graph that random numbers are in."""
-        found: set[ir.Value] = set()
+        drawn_values: set[ir.Value] = set()
         for node in self.model.graph:
             read = {v for inner in all_nodes([node]) for v in inner.inputs if v is not None}
-            if not found.isdisjoint(read) or self.node(node):
-                found.update(node.outputs)
-        return found
+            if not drawn_values.isdisjoint(read) or self.node(node):
+                drawn_values.update(node.outputs)
+        return drawn_values
 
 
 def random_outputs(program: Any) -> dict[str, list[bool]]:
@@ -65,18 +65,18 @@ def random_outputs(program: Any) -> dict[str, list[bool]]:
         from the sizes of the inputs: random numbers may decide about the others.
     """
     drawn = {v.name: v for v in Draws(program.model).values()}
-    given = {n for v in program.model.graph.inputs for d in v.shape or () for n in _names(d)} - {
-        "?"
-    }
-    found: dict[str, list[bool]] = {}
+    input_dims = {
+        n for v in program.model.graph.inputs for d in v.shape or () for n in _names(d)
+    } - {"?"}
+    sized_axes: dict[str, list[bool]] = {}
     count = 0
     for entry, name in program._built.outputs:
         is_result = entry.kind is OutputKind.USER_OUTPUT
         label = f"output {count}" if is_result else f"new value of {entry.target}"
         count += is_result
         if name in drawn:
-            found[label] = [set(_names(dim)) <= given for dim in drawn[name].shape or ()]
-    return found
+            sized_axes[label] = [set(_names(dim)) <= input_dims for dim in drawn[name].shape or ()]
+    return sized_axes
 
 
 def compared_without_values(
@@ -87,10 +87,10 @@ def compared_without_values(
     Args:
         is_sized: whether the size of each axis is the same at each run.
     """
-    got, wanted = (_kind(value, is_sized) for value in (ours, theirs))
-    if got == wanted:
+    got, expected = (_kind(value, is_sized) for value in (ours, theirs))
+    if got == expected:
         return OutputCheck(name, run, 0.0, 0.0)
-    return OutputCheck(name, run, math.inf, math.inf, f"{got}, PyTorch has {wanted}")
+    return OutputCheck(name, run, math.inf, math.inf, f"{got}, PyTorch has {expected}")
 
 
 def _names(dim: Any) -> list[str]:
@@ -103,6 +103,6 @@ def _names(dim: Any) -> list[str]:
 def _kind(value: Any, is_sized: Sequence[bool]) -> str:
     if not isinstance(value, torch.Tensor):
         return type(value).__name__
-    known = is_sized if len(is_sized) == value.ndim else [False] * value.ndim
-    sizes = (str(n) if k else "?" for n, k in zip(value.shape, known, strict=True))
+    sized_axes = is_sized if len(is_sized) == value.ndim else [False] * value.ndim
+    sizes = (str(n) if k else "?" for n, k in zip(value.shape, sized_axes, strict=True))
     return f"{value.dtype} [{', '.join(sizes)}]"

@@ -43,28 +43,28 @@ def with_shapes(
         if not all(ways.values()):
             return
         values = [numbers.get(n, x) for n, x in enumerate(flat)]
-        for n, made in ways.items():
-            values[n] = made[min(way, len(made) - 1)]
+        for n, variants in ways.items():
+            values[n] = variants[min(way, len(variants) - 1)]
         yield values
 
 
-def invented(given: Sequence[Any], made: Sequence[Any]) -> list[int]:
+def invented(originals: Sequence[Any], resized: Sequence[Any]) -> list[int]:
     """The tensors whose new values may have lost what a module asks of them.
 
     Returns:
         The places of tensors of integers that were changed, and of sorted ones that are not sorted
         any more.
     """
-    found = []
-    for n, (before, now) in enumerate(zip(given, made, strict=True)):
+    positions = []
+    for n, (before, now) in enumerate(zip(originals, resized, strict=True)):
         if not isinstance(before, torch.Tensor) or not isinstance(now, torch.Tensor):
             continue
         changed = before is not now and not (
             before.shape == now.shape and bool(torch.equal(before, now))
         )
         if changed and (is_integer(before) or (is_sorted(before) and not _in_order(now))):
-            found.append(n)
-    return found
+            positions.append(n)
+    return positions
 
 
 def is_sorted(x: torch.Tensor) -> bool:
@@ -99,22 +99,22 @@ def _sizes(flat: Sequence[Any], shapes: Mapping[int, Sequence[int]], own: int) -
         for old, new in zip(x.shape, shapes.get(n, x.shape), strict=True)
         if old > 0
     ]
-    found: dict[int, int] = {}
+    new_sizes: dict[int, int] = {}
     for old, new in sorted(pairs, key=lambda pair: pair[0] == pair[1]):
-        found.setdefault(old, new)
-    return found
+        new_sizes.setdefault(old, new)
+    return new_sizes
 
 
 def _ways(x: torch.Tensor, shape: Sequence[int], sizes: Mapping[int, int]) -> list[torch.Tensor]:
     """A tensor with another shape, in each way that keeps a property of its numbers."""
-    made = [x.detach() if tuple(x.shape) != tuple(shape) else x]
+    variants = [x.detach() if tuple(x.shape) != tuple(shape) else x]
     for axis, size in enumerate(shape):
         old, last = int(x.shape[axis]), axis == x.ndim - 1
         related = sizes if last and is_integer(x) and _is_plain(x) else {}
         if old == 0 or (old == size and not related):
             continue
-        made = [new for y in made for new in _along(y, axis, int(size), related)]
-    return made
+        variants = [new for y in variants for new in _along(y, axis, int(size), related)]
+    return variants
 
 
 def _along(x: torch.Tensor, axis: int, size: int, related: Mapping[int, int]) -> list[torch.Tensor]:
@@ -200,16 +200,16 @@ def _common(values: torch.Tensor, related: Mapping[int, int]) -> int | None:
 def _spread(first: torch.Tensor, last: torch.Tensor, size: int, strict: bool) -> torch.Tensor:
     """Sorted integers of an even distance; different ones where there is room for them."""
     places = torch.arange(size, device=first.device)
-    made = first + (last - first).clamp(min=0) * places // max(size - 1, 1)
+    numbers = first + (last - first).clamp(min=0) * places // max(size - 1, 1)
     if strict and bool((last - first + 1 < size).any()):
         return first + places  # past the largest: there is no room below it
-    return made
+    return numbers
 
 
 def _shares(lines: torch.Tensor, total: int, size: int) -> torch.Tensor:
     """Integers that add up to a total, about equal; sorted ones stay sorted."""
     share, rest = divmod(total, size)
-    made = torch.full((len(lines), size), share, device=lines.device)
-    made[:, :rest] += 1
+    shares = torch.full((len(lines), size), share, device=lines.device)
+    shares[:, :rest] += 1
     steps = lines[:, 1:] - lines[:, :-1]
-    return made.flip(1) if bool((steps >= 0).all()) else made
+    return shares.flip(1) if bool((steps >= 0).all()) else shares

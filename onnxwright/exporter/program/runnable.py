@@ -76,23 +76,23 @@ class RunnableProgram:
         if kwargs or not self.is_flat(args):
             return tuple(args)
         spec = self.exported_program.call_spec.in_spec
-        given, named = pytree.tree_unflatten(args, spec)
+        positional, named = pytree.tree_unflatten(args, spec)
         kwargs.update(named)
-        return tuple(given)
+        return tuple(positional)
 
     def flat_results(self, arrays: Sequence[Any]) -> tuple[torch.Tensor, ...]:
         """The outputs of the module as a flat tuple, complex ones as pairs of real numbers."""
         by_name = {v.name: a for v, a in zip(self.model.graph.outputs, arrays, strict=True)}
-        found = []
+        tensors = []
         for entry, name in self._built.outputs:
             if entry.kind is not OutputKind.USER_OUTPUT:
                 continue
             if entry.constant:
                 if entry.value is not None:
-                    found.append(torch.as_tensor(entry.value))
+                    tensors.append(torch.as_tensor(entry.value))
             elif name is not None:
-                found.append(to_torch(by_name[name]))
-        return tuple(found)
+                tensors.append(to_torch(by_name[name]))
+        return tuple(tensors)
 
     def _arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         feeds = self.feeds(args, kwargs)
@@ -188,15 +188,15 @@ class RunnableProgram:
             >>> program.compute_values(["add"], (torch.tensor([-3.0, 3.0]),))
             (tensor([-2.,  4.]),)
         """
-        given = dict(kwargs or {})
+        keyword_arguments = dict(kwargs or {})
         if called_by_torch_onnx():
-            args = self._as_nested(args, given)
-        feeds = self.feeds(args, given)
+            args = self._as_nested(args, keyword_arguments)
+        feeds = self.feeds(args, keyword_arguments)
         self._check_weights()
-        found = sessions.computed(
+        arrays = sessions.computed(
             self.model, value_names, feeds, self._settings.target, self.providers
         )
-        return tuple(to_torch(a) for a in found)
+        return tuple(to_torch(a) for a in arrays)
 
     def initialize_inference_session(
         self, initializer: Callable[[Any], Any] | None = None, **options: Any
@@ -263,16 +263,16 @@ class RunnableProgram:
         flat = self.flat_inputs(tuple(args), dict(kwargs or {}))
         entries = self.user_inputs()
         kept = {v.name: v for v in self.model.graph.inputs}
-        found: dict[str, np.ndarray[Any, Any]] = {}
+        arrays: dict[str, np.ndarray[Any, Any]] = {}
         for (entry, name), value in zip(entries, flat, strict=True):
             if name is None:
                 calling.check_constant(entry.node.name, entry.value, value)
             elif name in kept:
                 is_complex = name in self._built.complex_inputs
-                found[name] = calling.array_of(name, value, kept[name], is_complex)
-        calling.check_sizes(found, kept)
-        calling.check_guards(self.sizes, entries, found)
-        return found
+                arrays[name] = calling.array_of(name, value, kept[name], is_complex)
+        calling.check_sizes(arrays, kept)
+        calling.check_guards(self.sizes, entries, arrays)
+        return arrays
 
     def user_inputs(self) -> list[tuple[ProgramInput, str | None]]:
         """The inputs of the module, flattened: what each is, and its name in the model or None."""
@@ -304,8 +304,8 @@ class RunnableProgram:
         absent = [name is None and entry.value is None for entry, name in self.user_inputs()]
         others: frozenset[str] = frozenset()
         if any(v is None for v in kwargs.values()) and self._module is not None:
-            given = calling.parameters_of(self.exported_program)
-            others = frozenset(inspect.signature(self._module.forward).parameters) - {*given}
+            parameters = calling.parameters_of(self.exported_program)
+            others = frozenset(inspect.signature(self._module.forward).parameters) - {*parameters}
         return calling.flat_inputs(self.exported_program, args, kwargs, names, absent, others)
 
     def nested(self, arrays: Sequence[Any]) -> Any:

@@ -41,10 +41,10 @@ def target_of(path: Any, destination: Any) -> Any:
     Raises:
         TypeError: none or two are given.
     """
-    given = [x for x in (path, destination) if x is not None]
-    if len(given) != 1:
+    targets = [x for x in (path, destination) if x is not None]
+    if len(targets) != 1:
         raise TypeError("save() takes one path or file object")
-    return given[0] if hasattr(given[0], "write") else Path(given[0])
+    return targets[0] if hasattr(targets[0], "write") else Path(targets[0])
 
 
 def save_into(model: ir.Model, file: Any, data: Any, **options: Any) -> None:

@@ -50,8 +50,8 @@ def _types(model: ir.Model, name: str) -> str:
     """The element types that a node is given."""
     for node in model.graph.all_nodes():
         if node.name == name:
-            found = [v.dtype.name for v in node.inputs if v is not None and v.dtype is not None]
-            return ", ".join(dict.fromkeys(found))
+            dtypes = [v.dtype.name for v in node.inputs if v is not None and v.dtype is not None]
+            return ", ".join(dict.fromkeys(dtypes))
     return "its types"
 
 
@@ -97,24 +97,24 @@ def computed(
         ExportValueError: the main graph has no such value (OW825).
     """
     copy = model.clone()
-    made = {v.name: v for node in copy.graph for v in node.outputs if v.name}
+    values_by_name = {v.name: v for node in copy.graph for v in node.outputs if v.name}
     for name in names:
-        if name not in made and name not in feeds and name not in copy.graph.initializers:
+        if name not in values_by_name and name not in feeds and name not in copy.graph.initializers:
             checks.raise_bad_argument(
                 "value_names",
                 f"the main graph has no value `{name}`",
                 "`program.model.graph` lists its nodes with the names of their outputs",
             )
-    asked = [made[n] for n in dict.fromkeys(names) if n in made]
-    found: dict[str, Array] = {n: a for n, a in feeds.items() if n in names}
+    asked = [values_by_name[n] for n in dict.fromkeys(names) if n in values_by_name]
+    arrays: dict[str, Array] = {n: a for n, a in feeds.items() if n in names}
     for name in names:
         if name in copy.graph.initializers:
             tensor = copy.graph.initializers[name].const_value
             assert tensor is not None
-            found[name] = tensor.numpy()
+            arrays[name] = tensor.numpy()
     if asked:
         copy.graph.outputs.clear()
         copy.graph.outputs.extend(asked)
         results = session_of(copy, target, providers=providers).run(feeds)
-        found |= {str(v.name): a for v, a in zip(asked, results, strict=True)}
-    return [found[name] for name in names]
+        arrays |= {str(v.name): a for v, a in zip(asked, results, strict=True)}
+    return [arrays[name] for name in names]

@@ -29,9 +29,9 @@ class TorchONNXProgram(ONNXProgram):
     @classmethod
     def of(cls, program: ONNXProgram) -> Self:
         """The same program with torch.onnx's calls."""
-        made = cls(program._built, program._captured, program.report, program._settings)
-        made.external_data = program.external_data
-        return made
+        torch_program = cls(program._built, program._captured, program.report, program._settings)
+        torch_program.external_data = program.external_data
+        return torch_program
 
     def flat_inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Arguments of the module, flattened; they may be flat already."""

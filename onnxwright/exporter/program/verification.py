@@ -58,8 +58,8 @@ def compare(
         return OutputCheck(name, run, 0.0, 0.0, problem)
     theirs = theirs.detach()
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-        got, wanted = (f"{t.dtype} {list(t.shape)}" for t in (ours, theirs))
-        return OutputCheck(name, run, math.inf, math.inf, f"{got}, PyTorch has {wanted}")
+        got, expected = (f"{t.dtype} {list(t.shape)}" for t in (ours, theirs))
+        return OutputCheck(name, run, math.inf, math.inf, f"{got}, PyTorch has {expected}")
     relative, absolute = _TOLERANCES.get(theirs.dtype, (0.0, 0.0))
     relative = relative if rtol is None else rtol
     absolute = absolute if atol is None else atol

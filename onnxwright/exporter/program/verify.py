@@ -56,18 +56,20 @@ def verify(
     atol: float | None = None,
 ) -> Verification:
     """Check a program: the model itself, the given inputs, other sizes, and other branches."""
-    found = Verification()
+    verification = Verification()
     problem = check_model(program.model)
     if problem:
-        found.problems.append(problem)
-    check = _Check(program, found, rtol, atol, random_outputs(program))
+        verification.problems.append(problem)
+    check = _Check(program, verification, rtol, atol, random_outputs(program))
     for number, inputs in enumerate([(tuple(args), kwargs), *more]):
         run = f"further inputs {number}" if number else "given"
         reason = check.run(run, *inputs)
         if reason:
-            found.problems.append(f"PyTorch does not run the program on {run} inputs: {reason}")
-    check.given = program.flat_inputs(tuple(args), dict(kwargs))
-    found.notes += [
+            verification.problems.append(
+                f"PyTorch does not run the program on {run} inputs: {reason}"
+            )
+    check.flat_inputs = program.flat_inputs(tuple(args), dict(kwargs))
+    verification.notes += [
         f"not verified: sizes where `{guard.text}` does not hold"
         for guard in program.sizes.decisions()
     ]
@@ -76,7 +78,7 @@ def verify(
         check.ends((tuple(args), dict(kwargs)))
     _run_sizes(check, args, kwargs, is_shown=bool(more))
     _run_branches(check, args, kwargs)
-    return found
+    return verification
 
 
 def _run_sizes(
@@ -87,7 +89,7 @@ def _run_sizes(
     Args:
         is_shown: whether the user gave inputs of other sizes.
     """
-    program, found = check.program, check.found
+    program, verification = check.program, check.verification
     tried = check.first_of("other sizes", other_sizes(program, args, kwargs))
     # Sizes of 1 that the module does not take say nothing.
     check.first_of("smallest sizes", other_sizes(program, args, kwargs, (lambda n: 1,)))
@@ -97,44 +99,46 @@ def _run_sizes(
         return
     # None of these sizes is refused by a guard, and the module runs with none of them.
     reason = f"PyTorch does not run the program on other sizes inputs: {tried}"
-    if any(isinstance(x, torch.Tensor) and is_integer(x) for x in check.given):
-        found.undecided.append(reason)
+    if any(isinstance(x, torch.Tensor) and is_integer(x) for x in check.flat_inputs):
+        verification.undecided.append(reason)
     else:
-        found.refused = reason
+        verification.refused = reason
 
 
 def _at_places(check: _Check, sizes: Mapping[Place, int]) -> Iterator[Inputs]:
     """The given inputs with other sizes, by (flattened input, axis)."""
     shapes: dict[int, list[int]] = {}
     for (n, axis), size in sizes.items():
-        if axis is not None and check.given[n].shape[axis]:
-            shapes.setdefault(n, list(check.given[n].shape))[axis] = size
+        if axis is not None and check.flat_inputs[n].shape[axis]:
+            shapes.setdefault(n, list(check.flat_inputs[n].shape))[axis] = size
     numbers = {n: size for (n, axis), size in sizes.items() if axis is None}
     spec = check.program.exported_program.call_spec.in_spec
-    for flat in with_shapes(check.given, shapes, numbers):
+    for flat in with_shapes(check.flat_inputs, shapes, numbers):
         yield pytree.tree_unflatten(flat, spec)
 
 
 def _run_branches(check: _Check, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Compare on inputs that take other branches of decisions by values."""
-    program, found, search = check.program, check.found, check.search
+    program, verification, search = check.program, check.verification, check.search
     if search is None:
         return
-    given = (tuple(args), dict(kwargs))
+    example_inputs = (tuple(args), dict(kwargs))
     others = list(itertools.islice(other_sizes(program, args, kwargs), 1))
     smallest = list(itertools.islice(other_sizes(program, args, kwargs, (lambda n: 1,)), 1))
     with held_state_kept(program.module, [], writes_buffers=True):
-        for inputs in (given, *others, *smallest):
+        for inputs in (example_inputs, *others, *smallest):
             search.add(_copied(inputs))
-        for inputs in search.find((given, *others)):
+        for inputs in search.find((example_inputs, *others)):
             check.run("other branches", *inputs)
-    found.branches = search.branches()
-    found.notes += [
+    verification.branches = search.branches()
+    verification.notes += [
         f"not verified: {side}; no inputs that were tried take it"
-        for branch in found.branches
+        for branch in verification.branches
         for side in branch.missing()
     ]
-    found.notes += [f"not verified: {text} for inputs that were tried" for text in search.stopped]
+    verification.notes += [
+        f"not verified: {text} for inputs that were tried" for text in search.stopped
+    ]
 
 
 @dataclass
@@ -143,25 +147,25 @@ class _Check:
 
     Fields:
         program: the program.
-        found: what is found is added here.
+        verification: what is found is added here.
         rtol, atol: tolerances; by dtype if None.
         random: outputs that random numbers are in, as `random_outputs` gives them.
-        given: the flattened inputs of the user that others are made from.
+        flat_inputs: the flattened inputs of the user that others are made from.
         search: knows which inputs take which branches of decisions by values; None without such.
     """
 
     program: Any
-    found: Verification
+    verification: Verification
     rtol: float | None
     atol: float | None
     random: Mapping[str, Sequence[bool]]
-    given: list[Any] = field(default_factory=list)
+    flat_inputs: list[Any] = field(default_factory=list)
     search: BranchSearch | None = None
 
-    def first_of(self, run: str, made: Iterator[Inputs]) -> str:
+    def first_of(self, run: str, candidates: Iterator[Inputs]) -> str:
         """Compare on the first inputs that the module takes; why it takes none, else empty."""
         reason = ""
-        for inputs in made:
+        for inputs in candidates:
             if not self.ends(inputs):
                 reason = "a loop does not end"
                 continue
@@ -180,35 +184,37 @@ class _Check:
     def run(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """Compare one run; why the module does not run on these inputs, else empty."""
         try:
-            wanted, written = self._values(_reference(self.program), args, kwargs)
+            expected, written = self._values(_reference(self.program), args, kwargs)
         except Exception as error:  # noqa: BLE001 - whatever PyTorch raises is reported
             return _line(error)
-        problem, checks = self._model_checks(run, args, kwargs, wanted, written)
+        problem, checks = self._model_checks(run, args, kwargs, expected, written)
         places = self._invented(args, kwargs)
         if places and (problem or any(c.problem for c in checks)):
             with_given = self._with_given(args, kwargs, places)
             if with_given is not None:
                 self.run(run, *with_given)
-            if not self.found.wrong:
+            if not self.verification.wrong:
                 what = problem or next(f"{c.name}: {c.problem}" for c in checks if c.problem)
-                self.found.undecided.append(f"{_made_up(self.program, places)} ({run}): {what}")
+                self.verification.undecided.append(
+                    f"{_made_up(self.program, places)} ({run}): {what}"
+                )
             return ""
         if problem:
-            self.found.problems.append(problem)
-        self.found.outputs += checks
-        if any(c.problem for c in checks) and not self.found.step:
-            self.found.step = self._step(run, args, kwargs, wanted, written)
-            if self.found.step == "capture":
-                self.found.cause = cause_of(lambda: self._agrees(run, args, kwargs))
+            self.verification.problems.append(problem)
+        self.verification.outputs += checks
+        if any(c.problem for c in checks) and not self.verification.step:
+            self.verification.step = self._step(run, args, kwargs, expected, written)
+            if self.verification.step == "capture":
+                self.verification.cause = cause_of(lambda: self._agrees(run, args, kwargs))
         return ""
 
     def _agrees(self, run: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether the module, as PyTorch runs it now, gives what the model gives."""
         try:
-            wanted, written = self._values(_reference(self.program), args, kwargs)
+            expected, written = self._values(_reference(self.program), args, kwargs)
         except Exception:  # noqa: BLE001 - in this state the module does not take the inputs
             return False
-        problem, checks = self._model_checks(run, args, kwargs, wanted, written)
+        problem, checks = self._model_checks(run, args, kwargs, expected, written)
         return not problem and not any(c.problem for c in checks)
 
     def _model_checks(
@@ -216,7 +222,7 @@ class _Check:
         run: str,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        wanted: dict[int, Any],
+        expected: dict[int, Any],
         written: dict[str, Any],
     ) -> tuple[str, list[OutputCheck]]:
         """What the model gives, compared; or why it fails."""
@@ -225,23 +231,23 @@ class _Check:
         except Exception as error:  # noqa: BLE001 - whatever the runtime raises is reported
             return f"the model fails on {run} inputs: {_line(error)}", []
         ours = dict(enumerate(pytree.tree_leaves(got)))
-        return "", self._compared(run, ours, new_values, wanted, written)
+        return "", self._compared(run, ours, new_values, expected, written)
 
     def _invented(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[int]:
         """The inputs whose numbers were made up, and may not be what the module takes."""
-        if not self.given:  # the inputs of the user themselves
+        if not self.flat_inputs:  # the inputs of the user themselves
             return []
-        return invented(self.given, self.program.flat_inputs(tuple(args), dict(kwargs)))
+        return invented(self.flat_inputs, self.program.flat_inputs(tuple(args), dict(kwargs)))
 
     def _with_given(
         self, args: Sequence[Any], kwargs: dict[str, Any], places: Sequence[int]
     ) -> Inputs | None:
         """The inputs with the user's numbers in place of made-up ones; None if sizes differ."""
         flat = list(self.program.flat_inputs(tuple(args), dict(kwargs)))
-        if any(flat[n].shape != self.given[n].shape for n in places):
+        if any(flat[n].shape != self.flat_inputs[n].shape for n in places):
             return None
         for n in places:
-            flat[n] = self.given[n]
+            flat[n] = self.flat_inputs[n]
         spec = self.program.exported_program.call_spec.in_spec
         inputs: Inputs = pytree.tree_unflatten(flat, spec)
         return inputs
@@ -252,10 +258,10 @@ class _Check:
         """Results of a module, and what it wrote to buffers and inputs, by name."""
         with torch.no_grad(), held_state_kept(module, [], writes_buffers=True):
             # Copied inside of it: what the module writes to its inputs is a result, not state.
-            given, named = _copied((tuple(args), kwargs))
-            results = module(*given, **named)
+            positional, named = _copied((tuple(args), kwargs))
+            results = module(*positional, **named)
         written = dict(module.named_buffers())
-        flat = self.program.flat_inputs(given, named)
+        flat = self.program.flat_inputs(positional, named)
         for (entry, _), value in zip(self.program.user_inputs(), flat, strict=True):
             written[entry.node.name] = value
         return dict(enumerate(pytree.tree_leaves(results))), written
@@ -265,16 +271,16 @@ class _Check:
         run: str,
         ours: dict[int, Any],
         new_values: dict[str, Any],
-        wanted: dict[int, Any],
+        expected: dict[int, Any],
         written: dict[str, Any],
     ) -> list[OutputCheck]:
         checks = []
-        for n in range(max(len(ours), len(wanted))):
-            if n not in ours or n not in wanted:
-                reason = f"{len(ours)} results, PyTorch has {len(wanted)}"
+        for n in range(max(len(ours), len(expected))):
+            if n not in ours or n not in expected:
+                reason = f"{len(ours)} results, PyTorch has {len(expected)}"
                 checks.append(OutputCheck(f"output {n}", run, math.inf, math.inf, reason))
                 break
-            checks.append(self._one(f"output {n}", run, ours[n], wanted[n]))
+            checks.append(self._one(f"output {n}", run, ours[n], expected[n]))
         for name, value in new_values.items():
             if name in written:
                 checks.append(self._one(f"new value of {name}", run, value, written[name]))
@@ -282,13 +288,13 @@ class _Check:
 
     def _one(self, name: str, run: str, ours: Any, theirs: Any) -> OutputCheck:
         """Compare one output; its type and shape if it differs by random numbers."""
-        found = compare(name, run, ours, theirs, self.rtol, self.atol)
-        if not found.problem or name not in self.random:
-            return found
-        if name not in self.found.random:
-            self.found.random.append(name)
+        check = compare(name, run, ours, theirs, self.rtol, self.atol)
+        if not check.problem or name not in self.random:
+            return check
+        if name not in self.verification.random:
+            self.verification.random.append(name)
             reason = "the model draws random numbers for it"
-            self.found.notes.append(f"not verified: the values of {name}; {reason}")
+            self.verification.notes.append(f"not verified: the values of {name}; {reason}")
         return compared_without_values(name, run, ours, theirs, self.random[name])
 
     def _step(
@@ -296,7 +302,7 @@ class _Check:
         run: str,
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        wanted: dict[int, Any],
+        expected: dict[int, Any],
         written: dict[str, Any],
     ) -> str:
         """Which step a difference comes from: what was captured is compared with the module."""
@@ -305,7 +311,7 @@ class _Check:
         except Exception:  # noqa: BLE001 - a guard of the captured program does not hold
             return "capture"
         changed = {n: v for n, v in changed.items() if n in written}
-        checks = self._compared(run, captured, changed, wanted, written)
+        checks = self._compared(run, captured, changed, expected, written)
         return "capture" if any(c.problem for c in checks) else "translation"
 
 

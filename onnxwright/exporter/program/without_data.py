@@ -36,13 +36,15 @@ def checked(model: ir.Model, mapping: Mapping[Any, str]) -> dict[str, str]:
     Raises:
         ExportValueError: the model has no such dimension, or a name cannot be one (OW825).
     """
-    known = dict.fromkeys(n for v in _values(model) for d in _symbols(v) for n in dims.names_in(d))
-    found: dict[str, str] = {}
+    dimension_names = dict.fromkeys(
+        n for v in _values(model) for d in _symbols(v) for n in dims.names_in(d)
+    )
+    new_names: dict[str, str] = {}
     new: Any
     for key, new in mapping.items():
         old = str(key.value) if isinstance(key, ir.SymbolicDim) else key
-        if old not in known:
-            names = ", ".join(known) or "none"
+        if old not in dimension_names:
+            names = ", ".join(dimension_names) or "none"
             checks.raise_bad_argument(
                 _ARGUMENT, f"the model has no dimension `{old}`", f"it has {names}"
             )
@@ -51,8 +53,8 @@ def checked(model: ir.Model, mapping: Mapping[Any, str]) -> dict[str, str]:
             checks.raise_bad_argument(
                 _ARGUMENT, f"{shown(new)} cannot be the name of a dimension", hint
             )
-        found[str(old)] = new
-    return found
+        new_names[str(old)] = new
+    return new_names
 
 
 def rename(model: ir.Model, mapping: Mapping[str, str]) -> None:
@@ -84,15 +86,15 @@ def _values(model: ir.Model) -> Iterator[ir.Value]:
     graphs: list[Any] = [model.graph, *(f.graph for f in model.functions.values())]
     while graphs:
         graph = graphs.pop()
-        found = [*graph.inputs, *graph.initializers.values()]
+        graph_values = [*graph.inputs, *graph.initializers.values()]
         for node in graph:
-            found += node.outputs
+            graph_values += node.outputs
             for attr in node.attributes.values():
                 if not attr.is_ref() and attr.type is ir.AttributeType.GRAPH:
                     graphs.append(attr.as_graph())
                 elif not attr.is_ref() and attr.type is ir.AttributeType.GRAPHS:
                     graphs.extend(attr.as_graphs())
-        for value in found:
+        for value in graph_values:
             if id(value) not in seen:
                 seen.add(id(value))
                 yield value
@@ -126,8 +128,10 @@ def with_weights_of_module(program: Any) -> ir.Model:
     model: ir.Model = program.model
     if not derived:
         return model
-    wanted = _nodes(model)
-    optimized = next((o for o in (True, False) if _nodes(_again(program, o)) == wanted), None)
+    expected_nodes = _nodes(model)
+    optimized = next(
+        (o for o in (True, False) if _nodes(_again(program, o)) == expected_nodes), None
+    )
     if optimized is None:
         shown = ", ".join(f"`{name}`" for name in derived[:_SHOWN])
         checks.raise_bad_argument(
@@ -137,15 +141,15 @@ def with_weights_of_module(program: Any) -> ir.Model:
             "save the program that `ow.export` gives, or export with `optimize=False` before you "
             "change it",
         )
-    made = _again(program, optimized, keep_weights=True)
-    made.metadata_props.update(model.metadata_props)
+    new_model = _again(program, optimized, keep_weights=True)
+    new_model.metadata_props.update(model.metadata_props)
     renamed: dict[str, str] = {}
-    for new, old in zip(made.graph.inputs, model.graph.inputs, strict=True):
+    for new, old in zip(new_model.graph.inputs, model.graph.inputs, strict=True):
         for one, two in zip(new.shape or (), old.shape or (), strict=True):
             if isinstance(one, ir.SymbolicDim) and isinstance(two, ir.SymbolicDim) and one != two:
                 renamed[str(one.value)] = str(two.value)
-    rename(made, renamed)
-    return made
+    rename(new_model, renamed)
+    return new_model
 
 
 def _again(program: Any, optimized: bool, *, keep_weights: bool = False) -> ir.Model:
@@ -155,13 +159,13 @@ def _again(program: Any, optimized: bool, *, keep_weights: bool = False) -> ir.M
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnnxwrightWarning)  # given by the export
         built = build(captured.program, settings)
-        made = type(program)(built, captured, program.report, settings)
+        new_program = type(program)(built, captured, program.report, settings)
         if optimized:
-            made.optimize(weights=not keep_weights)
+            new_program.optimize(weights=not keep_weights)
         version = program.model.graph.opset_imports[""]
-        if made.model.graph.opset_imports[""] != version:
-            convert_in_place(made.model, version, ("nonempty",))
-    result: ir.Model = made.model
+        if new_program.model.graph.opset_imports[""] != version:
+            convert_in_place(new_program.model, version, ("nonempty",))
+    result: ir.Model = new_program.model
     return result
 
 

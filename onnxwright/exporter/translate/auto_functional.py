@@ -37,13 +37,13 @@ def auto_functionalized_v2(
         torch._higher_order_ops.auto_functionalize.
     """
     operator = args[0]
-    found = t.lowerings.find(target_name(operator))
-    if found is None:
+    lowering = t.lowerings.find(target_name(operator))
+    if lowering is None:
         missing: list[Any] = t.lacking(node, target_name(operator))
         return missing
     bases = list(kwargs["_all_bases"])
     names = {a.name for a in operator._schema.arguments}
-    given = {name: value for name, value in kwargs.items() if name in names}
+    arguments = {name: value for name, value in kwargs.items() if name in names}
     views: dict[str, Any] = {}
     for name in _mutable(operator):
         prefixes: Any = f"_{name}"
@@ -51,8 +51,8 @@ def auto_functionalized_v2(
             length = kwargs[f"_{name}_length"]
             prefixes = None if length is None else [f"_{name}_{n}" for n in range(length)]
         views[name] = _each(prefixes, lambda prefix: _View(t, node, kwargs, prefix))
-        given[name] = _each(views[name], lambda view: view.read(bases))
-    results, written = _called(t, node, operator, found, given)
+        arguments[name] = _each(views[name], lambda view: view.read(bases))
+    results, written = _called(t, node, operator, lowering, arguments)
     for name, several in views.items():
         pairs = zip(several, written[name]) if isinstance(several, list) else ()
         for view, value in pairs if isinstance(several, list) else [(several, written[name])]:
@@ -119,39 +119,39 @@ def _mutable(operator: Any) -> list[str]:
 
 
 def _called(
-    t: Translator, node: Node, operator: Any, found: Found, given: dict[str, Any]
+    t: Translator, node: Node, operator: Any, lowering: Found, arguments: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The results of an operator, and the new values of what it writes to, by its function."""
     name = target_name(operator)
-    positional, named = _arguments(operator, given)
+    positional, named = _arguments(operator, arguments)
     try:
-        result = found.function(t.op, *positional, **named)
+        result = lowering.function(t.op, *positional, **named)
     except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
-        errors.raise_lowering_failed(node, name, error, found, t.report)
-    written = [n for n in _mutable(operator) if given.get(n) is not None]
+        errors.raise_lowering_failed(node, name, error, lowering, t.report)
+    written = [n for n in _mutable(operator) if arguments.get(n) is not None]
     count = len(operator._schema.returns)
-    wanted = count + len(written)
+    total = count + len(written)
     # One list may be the new value of an argument that is a list.
-    several = isinstance(result, tuple) or (isinstance(result, list) and wanted != 1)
+    several = isinstance(result, tuple) or (isinstance(result, list) and total != 1)
     values = list(result) if several else [result]
-    if len(values) != wanted:
+    if len(values) != total:
         reason = (
-            f"the function gives {len(values)} values, {wanted} are wanted: {count} results, then "
+            f"the function gives {len(values)} values, {total} are wanted: {count} results, then "
             f"new values of {', '.join(f'`{n}`' for n in written)}"
         )
-        errors.raise_wrong_kind(node, name, reason, found, t.report)
-    made = dict.fromkeys(_mutable(operator)) | dict(zip(written, values[count:], strict=True))
-    return values[:count] or [None], made
+        errors.raise_wrong_kind(node, name, reason, lowering, t.report)
+    new_values = dict.fromkeys(_mutable(operator)) | dict(zip(written, values[count:], strict=True))
+    return values[:count] or [None], new_values
 
 
-def _arguments(operator: Any, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(operator: Any, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Arguments as the caller of an operator writes them: last ones that are defaults left out."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for argument in operator._schema.arguments:
-        value = given.get(argument.name)
+        value = arguments.get(argument.name)
         if argument.kwarg_only:
-            if argument.name in given and not _is_default(argument, value):
+            if argument.name in arguments and not _is_default(argument, value):
                 named[argument.name] = value
         else:
             positional.append((argument, value))

@@ -194,17 +194,17 @@ class _Builder:
         self.inner: dict[str, None] = {}  # the names of tensors of which a weight is made
 
     def _watch(self, node: Any, result: Any, before: int) -> None:
-        made = self.t.recorder.scope.nodes[before:]
-        self.counts.append((node.name, operator_text(node.target), len(made)))
+        new_nodes = self.t.recorder.scope.nodes[before:]
+        self.counts.append((node.name, operator_text(node.target), len(new_nodes)))
         if self.every and len(self.t.recorder.scopes) == 1:
             self.every_result.append((node, result))
-        self.notes.write(node, made)
+        self.notes.write(node, new_nodes)
         if self.settings.modules_as_functions:
             stack = stack_of(node)
-            self.stacks.update((one, stack) for one in made if one not in self.stacks)
+            self.stacks.update((one, stack) for one in new_nodes if one not in self.stacks)
         if self.settings.functions == "aten":
             source = (node.name, target_name(node.target))
-            self.sources.update((one, source) for one in made if one not in self.sources)
+            self.sources.update((one, source) for one in new_nodes if one not in self.sources)
 
     def build(self, seconds: dict[str, float]) -> Built:
         entries = inputs_of(self.program)
@@ -312,13 +312,13 @@ class _Builder:
             for n, tensor in held.items()
             if tensor is not None
         }
-        given = {known: name for name, known in before.items() if known != name}
-        if given:
-            self.weights = {n: given.get(name, name) for n, name in self.weights.items()}
+        new_names = {first_name: name for name, first_name in before.items() if first_name != name}
+        if new_names:
+            self.weights = {n: new_names.get(name, name) for n, name in self.weights.items()}
 
     def _every_value(self, taken: set[str]) -> list[tuple[str, Any]]:
         """The results of all nodes as outputs."""
-        found: list[tuple[str, Any]] = []
+        outputs: list[tuple[str, Any]] = []
         for node, result in self.every_result:
             names: list[tuple[str | None, bool]] = []
             several = result if isinstance(result, (tuple, list)) else [result]
@@ -329,10 +329,10 @@ class _Builder:
                     continue
                 name = f"{node.name}.value.{n}"
                 assert name not in taken
-                found.append((name, pack(self.t.op, value) if pair else value))
+                outputs.append((name, pack(self.t.op, value) if pair else value))
                 names.append((name, pair))
             self.every_output.append((node, names))
-        return found
+        return outputs
 
     def _results(
         self, entries: list[ProgramOutput], results: list[Any]
@@ -368,11 +368,11 @@ class _Builder:
             own.append(caches.get(n) or self._result_name(n, entries[n], sources[n]))
         inputs = {name for _, name in self.inputs if name is not None}
         names = checked_names("output_names", self.settings.output_names, own, inputs)
-        given: list[str | None] = [None] * len(entries)
+        output_names: list[str | None] = [None] * len(entries)
         kept: list[tuple[str, Any]] = []
         pairs = set()
         for (n, value), name in zip(chosen, names, strict=True):
-            given[n] = name
+            output_names[n] = name
             if n in symbolic:
                 self.numbers[name] = symbolic[n]
             if isinstance(value, Complex):
@@ -380,8 +380,8 @@ class _Builder:
                 value = pack(self.t.op, value)
             kept.append((name, value))
         for n, first in same.items():
-            given[n] = given[first]
-        return given, kept, pairs
+            output_names[n] = output_names[first]
+        return output_names, kept, pairs
 
     @staticmethod
     def _result_name(n: int, entry: ProgramOutput, source: Any) -> str:

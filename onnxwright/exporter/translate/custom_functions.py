@@ -37,9 +37,9 @@ def lowering_of(overloads: Sequence[Any], name: str = "") -> Lowering:
         A function of (op, *args, **kwargs); its call raises an ExportValueError (OW825) where the
         first that may fit has no annotation, and another one may fit too.
     """
-    made = [_one(function) for function in overloads]
-    if len(made) == 1:
-        return made[0]
+    lowerings = [_one(function) for function in overloads]
+    if len(lowerings) == 1:
+        return lowerings[0]
 
     def choose(op: Any, *args: Any, **kwargs: Any) -> Any:
         matches = [_match(function, op, args, kwargs) for function in overloads]
@@ -47,7 +47,7 @@ def lowering_of(overloads: Sequence[Any], name: str = "") -> Lowering:
         if len(fitting) > 1 and matches[fitting[0]] is _Match.PERHAPS:
             _raise_ambiguous(name, [overloads[n] for n in fitting[:2]])
         if fitting:
-            return made[fitting[0]](op, *args, **kwargs)
+            return lowerings[fitting[0]](op, *args, **kwargs)
         shown = ", ".join(_name(f) for f in overloads)
         raise TypeError(f"none of the functions takes these arguments: {shown}")
 
@@ -135,9 +135,9 @@ def _spec(annotation: Any) -> Any:
     """What one annotation says; None for one that says nothing of tensors."""
     members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
     codes = [getattr(m, "dtype", None) for m in members]
-    known = [c for c in codes if isinstance(c, ir.DataType)]
-    if len(known) == len(members):  # classes of onnxscript
-        return ValueSpec(tuple(TensorType(DType(int(c))) for c in known))
+    data_types = [c for c in codes if isinstance(c, ir.DataType)]
+    if len(data_types) == len(members):  # classes of onnxscript
+        return ValueSpec(tuple(TensorType(DType(int(c))) for c in data_types))
     try:
         return parse_annotation(annotation)
     except OnnxwrightError:
@@ -152,7 +152,7 @@ def _fits(spec: Any, value: Any) -> bool:
     if not isinstance(spec, ValueSpec) or not spec.types or not is_value(value):
         return True
     kind = getattr(value, "kind", None)
-    return kind is None or any(fits(kind, wanted) for wanted in spec.types)
+    return kind is None or any(fits(kind, accepted_type) for accepted_type in spec.types)
 
 
 def _raise_ambiguous(name: str, several: Sequence[Any]) -> NoReturn:

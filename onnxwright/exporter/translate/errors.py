@@ -81,8 +81,8 @@ def _about(
     results = type_of(nodes[0].meta.get("val"), report.dimensions)
     near = lowerings.nearest(name)
     hint = f"; the nearest function is `{near}`" if near else ""
-    given = ", ".join(inputs_of(nodes[0], report.dimensions))
-    lines = [f"{name}, {count} as `{nodes[0].name}`{place}{hint}\nof ({given}) -> {results}"]
+    inputs = ", ".join(inputs_of(nodes[0], report.dimensions))
+    lines = [f"{name}, {count} as `{nodes[0].name}`{place}{hint}\nof ({inputs}) -> {results}"]
     if lacking:
         needs = ", ".join(sorted(lacking))
         lines.append(f"torch's decomposition of {name} needs {needs}")
@@ -97,12 +97,12 @@ def _parameters(target: Any) -> str:
 
 
 def raise_lowering_failed(
-    node: Node, name: str, error: Exception, found: Found | None, report: Report
+    node: Node, name: str, error: Exception, lowering: Found | None, report: Report
 ) -> NoReturn:
     """Report that the function for a node failed.
 
     Args:
-        found: the function; None for torch's decomposition.
+        lowering: the function; None for torch's decomposition.
 
     Raises:
         ExportError: always (OW823).
@@ -114,19 +114,19 @@ def raise_lowering_failed(
         reason = first.words(type(first).title)
         hint = first.optional_words(type(first).help) if isinstance(error, AtenError) else ""
     notes = [*_node_notes(node, report)]
-    own = found is not None and found.way in OWN
-    if found is not None and own:
-        notes.append(_called_with(node, found.function, report))
+    own = lowering is not None and lowering.way in OWN
+    if lowering is not None and own:
+        notes.append(_called_with(node, lowering.function, report))
     elif not isinstance(error, OnnxwrightError):
         hint = f"this is a bug in onnxwright's function; {_TABLE} can replace it meanwhile"
     if not hint:
         hint = (
-            f"the function is the one that {found.way} gives"
-            if found is not None and own
+            f"the function is the one that {lowering.way} gives"
+            if lowering is not None and own
             else f"give a function of your own with {_TABLE}"
         )
     report.failures.append(note_of(node, reason, report.dimensions))
-    place = _place_in(error, found.function) if found is not None and own else None
+    place = _place_in(error, lowering.function) if lowering is not None and own else None
     failed = messages.LoweringFailed(
         node=node.name,
         target=name,
@@ -160,8 +160,8 @@ def wrong_kind(node: Node, result: Any) -> str:
             return f"the function gives one value, a tuple of {len(fake)} is wanted"
         if len(result) != len(fake):
             return f"the function gives {len(result)} values, {len(fake)} are wanted"
-        for n, (one, known) in enumerate(zip(result, fake, strict=True)):
-            if isinstance(known, torch.Tensor) and not _is_tensor(one) and one is not None:
+        for n, (one, fake_part) in enumerate(zip(result, fake, strict=True)):
+            if isinstance(fake_part, torch.Tensor) and not _is_tensor(one) and one is not None:
                 return (
                     f"value {n} of the function is {_kind(one)}, a value that `op` made is wanted"
                 )
@@ -172,21 +172,23 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, (GraphValue, Complex))
 
 
-def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: Report) -> NoReturn:
+def raise_wrong_kind(
+    node: Node, name: str, reason: str, lowering: Found, report: Report
+) -> NoReturn:
     """Report that a user's function returned something that cannot be the result of a node.
 
     Raises:
         ExportError: always (OW823).
     """
     report.failures.append(note_of(node, reason, report.dimensions))
-    place = _definition(found.function)
+    place = _definition(lowering.function)
     fail(
         messages.LoweringFailed(
             node=node.name,
             target=name,
             reason=reason,
-            hint=f"the function is the one that {found.way} gives; return what `op` makes",
-            notes=(*_node_notes(node, report), _called_with(node, found.function, report)),
+            hint=f"the function is the one that {lowering.way} gives; return what `op` makes",
+            notes=(*_node_notes(node, report), _called_with(node, lowering.function, report)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
         )
@@ -194,7 +196,7 @@ def raise_wrong_kind(node: Node, name: str, reason: str, found: Found, report: R
 
 
 def raise_wrong_result(
-    node: Node, name: str, got: str, wanted: str, found: Found | None, report: Report
+    node: Node, name: str, got: str, expected: str, lowering: Found | None, report: Report
 ) -> NoReturn:
     """Report that a result has another element type or shape than torch says.
 
@@ -202,13 +204,13 @@ def raise_wrong_result(
         ExportError: always (OW824).
     """
     report.failures.append(note_of(node, f"the model has {got}", report.dimensions))
-    place = _definition(found.function) if found is not None and found.way in OWN else None
+    place = _definition(lowering.function) if lowering is not None and lowering.way in OWN else None
     fail(
         messages.WrongResult(
             node=node.name,
             target=name,
             got=got,
-            expected=wanted,
+            expected=expected,
             notes=tuple(_node_notes(node, report)),
             labels=(Label(place, "this function"),) if place is not None else (),
             span=span_of(node),
@@ -218,8 +220,8 @@ def raise_wrong_result(
 
 def _node_notes(node: Node, report: Report) -> list[str]:
     results = type_of(node.meta.get("val"), report.dimensions)
-    given = ", ".join(inputs_of(node, report.dimensions))
-    lines = [f"the node: {target_name(node.target)}({given}) -> {results}"]
+    inputs = ", ".join(inputs_of(node, report.dimensions))
+    lines = [f"the node: {target_name(node.target)}({inputs}) -> {results}"]
     path, kind = module_of(node)
     if path or kind:
         lines.append(f"in module `{path or '(the model)'}` of class {kind}")
@@ -230,12 +232,12 @@ def _called_with(node: Node, function: Any, report: Report) -> str:
     """What a function of the user's takes, and what it is given."""
     inner = getattr(function, "__wrapped__", function)
     name = getattr(inner, "__name__", type(inner).__name__)
-    given = [*(["op"] if inner is function else []), *inputs_of(node, report.dimensions)]
+    inputs = [*(["op"] if inner is function else []), *inputs_of(node, report.dimensions)]
     try:
         takes = str(inspect.signature(inner))
     except (TypeError, ValueError):
         takes = "(...)"
-    return f"`{name}{takes}` is called with ({', '.join(given)})"
+    return f"`{name}{takes}` is called with ({', '.join(inputs)})"
 
 
 def _place_in(error: Exception, function: Callable[..., Any]) -> Span | None:

@@ -34,21 +34,21 @@ def strided(t: Any, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`aten::as_strided` and its kin."""
     name = str(node.target._schema.name)
     function, permute = functions()[name], functions()["aten::permute"]
-    given = dict(zip((a.name for a in node.target._schema.arguments), args, strict=False))
-    given |= kwargs
+    arguments = dict(zip((a.name for a in node.target._schema.arguments), args, strict=False))
+    arguments |= kwargs
     fake = node.args[0].meta["val"]
     order = _order(fake)
-    offset = given.get("storage_offset")
+    offset = arguments.get("storage_offset")
     if offset is not None:
-        given["storage_offset"] = _relative(offset, fake.storage_offset())
-    _check_range(given, fake)
+        arguments["storage_offset"] = _relative(offset, fake.storage_offset())
+    _check_range(arguments, fake)
     if order == sorted(order):
-        return function(t.op, **given)
-    turned = permute(t.op, given["self"], order)
-    found = function(t.op, **given | {"self": turned})
+        return function(t.op, **arguments)
+    turned = permute(t.op, arguments["self"], order)
+    view = function(t.op, **arguments | {"self": turned})
     if not name.endswith("_scatter"):
-        return found
-    return permute(t.op, found, [order.index(n) for n in range(len(order))])
+        return view
+    return permute(t.op, view, [order.index(n) for n in range(len(order))])
 
 
 def _order(fake: torch.Tensor) -> list[int]:
@@ -78,11 +78,11 @@ def _order(fake: torch.Tensor) -> list[int]:
 
 def _contiguous(fake: torch.Tensor) -> bool:
     """Whether each stride is the product of the sizes after it, whatever the sizes are."""
-    wanted: Any = 1
+    expected_stride: Any = 1
     for length, stride in zip(reversed(fake.shape), reversed(fake.stride()), strict=True):
-        if not statically_known_true(stride == wanted):
+        if not statically_known_true(stride == expected_stride):
             return False
-        wanted = wanted * length
+        expected_stride = expected_stride * length
     return True
 
 
@@ -95,10 +95,10 @@ def _relative(offset: Any, start: Any) -> Any:
     return offset - start
 
 
-def _check_range(given: dict[str, Any], fake: torch.Tensor) -> None:
+def _check_range(arguments: dict[str, Any], fake: torch.Tensor) -> None:
     """Refuse a view of memory behind the tensor."""
-    sizes, strides = given["size"], given["stride"]
-    offset = given.get("storage_offset") or 0
+    sizes, strides = arguments["size"], arguments["stride"]
+    offset = arguments.get("storage_offset") or 0
     count = fake.numel()
     numbers = [*sizes, *strides, offset, count]
     if not all(isinstance(n, int) for n in numbers) or 0 in sizes:
@@ -147,10 +147,10 @@ def packed(t: Translator, values: list[Any]) -> list[Any]:
 
 def unpacked(t: Translator, values: Any, pairs: list[bool]) -> list[Any]:
     """The complex tensors again, behind the edge."""
-    given = list(values)
+    value_list = list(values)
     return [
         unpack(t.op, v) if pair else v
-        for v, pair in zip(given, [*pairs, *[False] * len(given)], strict=False)
+        for v, pair in zip(value_list, [*pairs, *[False] * len(value_list)], strict=False)
     ]
 
 
@@ -178,18 +178,18 @@ def _while_loop(t: Translator, node: Node, args: list[Any], kwargs: dict[str, An
     first = t.run(condition, [*start, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
-        given = list(start)
+        state = list(start)
         for n, value in zip(kept, unpacked(t, values, [pairs[n] for n in kept])):
-            given[n] = value
-        made = t.run(body, [*given, *additional])
-        again = _next_test(t, node, condition, [*made, *additional])
-        packed_values = packed(t, made)
+            state[n] = value
+        body_results = t.run(body, [*state, *additional])
+        again = _next_test(t, node, condition, [*body_results, *additional])
+        packed_values = packed(t, body_results)
         return (again, *(packed_values[n] for n in (*kept, *scanned)))
 
     values = packed(t, [carried[n] for n in kept])
     results = several(t.op.Loop(None, first, *values, body=step))
-    given = dict(zip((*kept, *scanned), results))
-    values = unpacked(t, [given[n] for n in range(len(carried))], pairs)
+    results_by_position = dict(zip((*kept, *scanned), results))
+    values = unpacked(t, [results_by_position[n] for n in range(len(carried))], pairs)
     return [_Rows(v) if n in scanned else v for n, v in enumerate(values)]
 
 
@@ -238,8 +238,8 @@ def _scan_output(t: Translator, node: Node, args: list[Any], kwargs: dict[str, A
     if all(isinstance(n, int) for n in sizes):
         return rows
     (real,) = packed(t, [rows])
-    wanted = [size(t.op, real, 0), *sizes, *([2] if isinstance(rows, Complex) else [])]
-    shaped = t.op.Reshape(real, vector(t.op, wanted), allowzero=1)
+    shape = [size(t.op, real, 0), *sizes, *([2] if isinstance(rows, Complex) else [])]
+    shaped = t.op.Reshape(real, vector(t.op, shape), allowzero=1)
     return unpacked(t, [shaped], _pairs([rows]))[0]
 
 
@@ -273,9 +273,9 @@ def _stacked(t: Translator, node: Node, args: list[Any]) -> tuple[Any, list[Any]
     first = t.run(condition, [*carried, *additional])[0]
 
     def step(i: Any, going: Any, *values: Any) -> Any:
-        made = t.run(body, [*unpacked(t, values, _pairs(carried)), *additional])
-        again = _next_test(t, node, condition, [*made, *additional])
-        values_made = packed(t, made)
+        body_results = t.run(body, [*unpacked(t, values, _pairs(carried)), *additional])
+        again = _next_test(t, node, condition, [*body_results, *additional])
+        values_made = packed(t, body_results)
         return (again, *values_made, *values_made)
 
     return first, several(t.op.Loop(None, first, *packed(t, carried), body=step))
@@ -320,8 +320,8 @@ def _associative_scan(t: Translator, node: Node, args: list[Any], kwargs: dict[s
     rest = [op.Slice(x, [1], [2**63 - 1], [0]) for x in real]
 
     def step(*values: Any) -> Any:
-        made = t.run(combine, [*unpacked(t, values, pairs + pairs), *additional])
-        values_made = packed(t, made)
+        combined = t.run(combine, [*unpacked(t, values, pairs + pairs), *additional])
+        values_made = packed(t, combined)
         return (*values_made, *values_made)
 
     results = several(op.Scan(*first, *rest, body=step, num_scan_inputs=len(xs)))
@@ -338,12 +338,12 @@ def _flex_attention(t: Translator, node: Node, args: list[Any], kwargs: dict[str
 
     Source: torch._higher_order_ops.flex_attention.math_attention.
     """
-    fakes = map_arg((node.args, node.kwargs), _known)
+    fakes = map_arg((node.args, node.kwargs), _fake_value)
     inner = traced(math_attention, *fakes)
     return t.inlined(node, inner, fakes, (args, kwargs))
 
 
-def _known(node: Node) -> Any:
+def _fake_value(node: Node) -> Any:
     """What torch knows of a node: a fake tensor, a size, or the graph it represents."""
     if node.op == "get_attr" and "val" not in node.meta:
         return getattr(node.graph.owning_module, str(node.target))

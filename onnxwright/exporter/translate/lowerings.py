@@ -49,9 +49,9 @@ class Lowerings:
     ) -> None:
         _check_kinds(custom, fallback)
         self.custom: dict[str, Lowering] = {}
-        for key, given in (custom or {}).items():
-            several = isinstance(given, (list, tuple)) and bool(given)
-            overloads = list(given) if several else [given]
+        for key, entry in (custom or {}).items():
+            several = isinstance(entry, (list, tuple)) and bool(entry)
+            overloads = list(entry) if several else [entry]
             for function in overloads:
                 if not callable(function):
                     checks.raise_bad_argument(
@@ -70,8 +70,8 @@ class Lowerings:
             return Found(self.custom[name], TABLE)
         if name in self._table:
             return Found(self._table[name], LIBRARY)
-        found = self.fallback(name) if self.fallback is not None else None
-        return Found(lowering_of([found], name), FALLBACK) if found is not None else None
+        lowering = self.fallback(name) if self.fallback is not None else None
+        return Found(lowering_of([lowering], name), FALLBACK) if lowering is not None else None
 
     @property
     def ways(self) -> list[str]:
@@ -161,19 +161,19 @@ def _check_name(key: str) -> None:
         )
     if space.startswith("_") or space in ("math", "higher_order", "builtins"):
         return
-    found = getattr(getattr(torch.ops, space), packet, None)
-    if found is None:
+    overload_packet = getattr(getattr(torch.ops, space), packet, None)
+    if overload_packet is None:
         checks.raise_bad_argument(
             _TABLE,
             f"torch has no operator `{key}`",
             "is it registered, and its module imported?",
         )
-    known = [o for o in getattr(found, "overloads", list)() if o != "default"]
-    if overload and overload not in known:
+    overloads = [o for o in getattr(overload_packet, "overloads", list)() if o != "default"]
+    if overload and overload not in overloads:
         checks.raise_bad_argument(
             _TABLE,
             f"`{space}::{packet}` has no overload `{overload}`",
-            f"it has {', '.join(known)}",
+            f"it has {', '.join(overloads)}",
         )
 
 
@@ -192,10 +192,10 @@ def decompose(target: Any, args: Any, kwargs: Any) -> torch.fx.GraphModule | Non
         rule = torch._decomp.global_decomposition_table["post_autograd"].get(target)
     if rule is None:
         return None
-    made = traced(rule, args, kwargs)
-    if made is None or any(n.target is target for n in made.graph.nodes):
+    graph_module = traced(rule, args, kwargs)
+    if graph_module is None or any(n.target is target for n in graph_module.graph.nodes):
         return None
-    return made
+    return graph_module
 
 
 def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphModule | None:
@@ -214,11 +214,13 @@ def traced(rule: Callable[..., Any], args: Any, kwargs: Any) -> torch.fx.GraphMo
         filled = list(flat)
         for n, x in zip(places, inputs, strict=True):
             filled[n] = x
-        given, named = pytree.tree_unflatten(filled, spec)
-        return rule(*given, **named)
+        positional, named = pytree.tree_unflatten(filled, spec)
+        return rule(*positional, **named)
 
     try:
-        made: torch.fx.GraphModule = make_fx(run, pre_dispatch=False)(*[flat[n] for n in places])
+        graph_module: torch.fx.GraphModule = make_fx(run, pre_dispatch=False)(
+            *[flat[n] for n in places]
+        )
     except NotImplementedError:
         return None
-    return made
+    return graph_module

@@ -48,9 +48,9 @@ class Notes:
         self._scopes: dict[int, tuple[Any, _Modules]] = {}
         self._files: dict[str, str] = {}
 
-    def write(self, node: Any, made: Sequence[ir.Node]) -> None:
+    def write(self, node: Any, new_nodes: Sequence[ir.Node]) -> None:
         """Note on ONNX nodes which FX node they come from."""
-        if self.level == "off" or not made:
+        if self.level == "off" or not new_nodes:
             return
         namespace, kinds, paths = self._of_module(node)
         props: dict[str, str] = {"namespace": namespace} if namespace else {}
@@ -65,7 +65,7 @@ class Notes:
             trace = node.meta.get("stack_trace")
             if trace:
                 props[_STACK] = self._of_project(trace)
-        for one in made:
+        for one in new_nodes:
             one.metadata_props.update(props)
 
     def _of_project(self, trace: str) -> str:
@@ -80,10 +80,10 @@ class Notes:
         if not stack or (len(stack) == 1 and "_empty_nn_module_stack_from_metadata_hook" in stack):
             return "", [], []
         # NOTE: nodes of one call of a module share the object; it is kept to keep its id.
-        known = self._scopes.get(id(stack))
-        if known is None:
-            known = self._scopes[id(stack)] = (stack, _modules(stack))
-        return known[1]
+        cached_modules = self._scopes.get(id(stack))
+        if cached_modules is None:
+            cached_modules = self._scopes[id(stack)] = (stack, _modules(stack))
+        return cached_modules[1]
 
     def finish(
         self,

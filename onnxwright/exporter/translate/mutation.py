@@ -119,7 +119,7 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
             # Torch copies its tree specs by what it deprecates itself.
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             with _results_flat(_with_selects(program)) as flat:
-                found: ExportedProgram = flat.run_decompositions({})
+                resolved: ExportedProgram = flat.run_decompositions({})
     except Exception as error:  # noqa: BLE001 - torch raises many kinds
         try:
             fail(
@@ -131,10 +131,10 @@ def _resolved(program: ExportedProgram) -> ExportedProgram:
             )
         except ExportError as failure:
             raise failure from error
-    made = found.module_call_graph[0].signature if found.module_call_graph else None
-    if made is not None:
-        made.out_spec = program.module_call_graph[0].signature.out_spec
-    return found
+    signature = resolved.module_call_graph[0].signature if resolved.module_call_graph else None
+    if signature is not None:
+        signature.out_spec = program.module_call_graph[0].signature.out_spec
+    return resolved
 
 
 _OF_WRITES = (
@@ -199,9 +199,9 @@ def _with_selects(program: ExportedProgram) -> ExportedProgram:
             item.replace_all_uses_with(chosen)
             graph.erase_node(item)
         graph.erase_node(node)
-    made = GraphModule(program.graph_module, graph)
-    made.meta = dict(program.graph_module.meta)
-    updated: ExportedProgram = program._update(made, program.graph_signature)
+    graph_module = GraphModule(program.graph_module, graph)
+    graph_module.meta = dict(program.graph_module.meta)
+    updated: ExportedProgram = program._update(graph_module, program.graph_signature)
     return updated
 
 

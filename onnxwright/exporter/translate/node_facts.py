@@ -73,8 +73,11 @@ def note_of(node: Node, reason: str = "", names: Names = None) -> NodeNote:
 def inputs_of(node: Node, names: Names = None) -> tuple[str, ...]:
     """The arguments of a node: `name: FLOAT[2, 3]` for a tensor, `name=3` for others."""
     schema = getattr(node.target, "_schema", None)
-    known = [a.name for a in schema.arguments] if schema is not None else []
-    named = [(known[n] if n < len(known) else "", value) for n, value in enumerate(node.args)]
+    parameter_names = [a.name for a in schema.arguments] if schema is not None else []
+    named = [
+        (parameter_names[n] if n < len(parameter_names) else "", value)
+        for n, value in enumerate(node.args)
+    ]
     named += list(node.kwargs.items())
     return tuple(_argument(name, value, names) for name, value in named)
 
@@ -112,8 +115,8 @@ def _size(size: Any, names: Names) -> str:
     """A size by its name, where it has one."""
     if names is None or not isinstance(size, torch.SymInt):
         return str(size)
-    found = names.of(size)
-    return str(size) if found is None else str(found)
+    dimension = names.of(size)
+    return str(size) if dimension is None else str(dimension)
 
 
 def _code(span: Span | None) -> str:
@@ -143,11 +146,11 @@ def only_checked(graph: torch.fx.Graph) -> set[Node]:
         >>> only_checked(graph) == {check}
         True
     """
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for node in reversed(graph.nodes):
         name = target_name(node.target) if node.op == "call_function" else ""
         if name in _CHECKS or (
-            name.startswith("_operator::") and node.users and found.issuperset(node.users)
+            name.startswith("_operator::") and node.users and nodes.issuperset(node.users)
         ):
-            found.add(node)
-    return found
+            nodes.add(node)
+    return nodes

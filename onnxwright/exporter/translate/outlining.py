@@ -53,15 +53,17 @@ class Outliner:
         place = self._place(nodes, inside, order)
         taken = {v.name for node in nodes for inner in _all_nodes(node) for v in inner.outputs}
         new_inputs = [self._inner(value, nodes, taken) for value in inputs]
-        made = self._constants(constants, nodes, taken)
+        constant_nodes = self._constants(constants, nodes, taken)
         call_outputs = self._call_outputs(outputs, owners)
         place_node = place
         graph.remove(nodes)
         body = ir.Graph(
             new_inputs,
             outputs,
-            nodes=[*made, *nodes],
-            opset_imports={d: graph.opset_imports.get(d, 1) for d in _domains([*made, *nodes])},
+            nodes=[*constant_nodes, *nodes],
+            opset_imports={
+                d: graph.opset_imports.get(d, 1) for d in _domains([*constant_nodes, *nodes])
+            },
             name=group.name,
         )
         for value in [*new_inputs, *(v for n in body for v in n.outputs)]:
@@ -116,28 +118,28 @@ class Outliner:
         name = str(value.name)
         if name in self.weights:
             name = name.rsplit(".", 1)[-1]
-        made = ir.Value(name=_free(name, taken))
-        _replace_in(nodes, value, made)
-        return made
+        function_input = ir.Value(name=_free(name, taken))
+        _replace_in(nodes, value, function_input)
+        return function_input
 
     @staticmethod
     def _constants(
         constants: Sequence[ir.Value], nodes: Sequence[ir.Node], taken: set[str | None]
     ) -> list[ir.Node]:
-        made = []
+        constant_nodes = []
         for value in constants:
             tensor = value.const_value
             attribute = ir.Attr("value", ir.AttributeType.TENSOR, tensor)
             inner = ir.Value(name=_free("constant", taken))
-            made.append(ir.Node("", "Constant", [], [attribute], outputs=[inner]))
+            constant_nodes.append(ir.Node("", "Constant", [], [attribute], outputs=[inner]))
             _replace_in(nodes, value, inner)
-        return made
+        return constant_nodes
 
     def _call_outputs(
         self, outputs: Sequence[ir.Value], owners: Mapping[ir.Node, ir.Node]
     ) -> list[ir.Value]:
         """What the call gives, read instead of the values that go inside."""
-        made = []
+        call_outputs = []
         for value in outputs:
             outer = ir.Value(name=value.name, type=value.type, shape=value.shape)
             outer.metadata_props.update(value.metadata_props)
@@ -147,23 +149,23 @@ class Outliner:
             for n, old in enumerate(self.model.graph.outputs):
                 if old is value:
                     self.model.graph.outputs[n] = outer
-            made.append(outer)
-        return made
+            call_outputs.append(outer)
+        return call_outputs
 
     def _function(self, group: Group, body: ir.Graph) -> ir.Function:
         """The function with a body; one that is there already if it computes the same."""
-        made = ir.Function(group.domain, group.name, graph=body, attributes=[])
-        key = (group.domain, group.name, _text_of(made))
-        known = self._shared.get(key)
-        if known is not None:
-            return known
+        function = ir.Function(group.domain, group.name, graph=body, attributes=[])
+        key = (group.domain, group.name, _text_of(function))
+        shared_function = self._shared.get(key)
+        if shared_function is not None:
+            return shared_function
         number = self._taken.get((group.domain, group.name), 0)
         self._taken[group.domain, group.name] = number + 1
         if number:
-            made.name = f"{group.name}_{number}"
-        self._shared[key] = made
-        self.model.functions[made.identifier()] = made
-        return made
+            function.name = f"{group.name}_{number}"
+        self._shared[key] = function
+        self.model.functions[function.identifier()] = function
+        return function
 
 
 def _domains(nodes: Iterable[ir.Node]) -> list[str]:
@@ -222,7 +224,7 @@ def _is_convex(
     """Whether no path leaves the nodes and comes back, which no call could be put for."""
     first, last = order[nodes[0]], order[nodes[-1]]
     tainted: set[ir.Value] = set()
-    made = {v for n in nodes for v in n.outputs}
+    node_outputs = {v for n in nodes for v in n.outputs}
     for node, n in order.items():
         if not first <= n <= last:
             continue
@@ -230,7 +232,7 @@ def _is_convex(
         if node in inside:
             if read & tainted:
                 return False
-        elif read & (made | tainted):
+        elif read & (node_outputs | tainted):
             tainted.update(node.outputs)
     return True
 
@@ -263,13 +265,13 @@ Stack = tuple[tuple[str, str, str], ...]
 def stack_of(fx_node: Any) -> Stack:
     """The module calls that an FX node is in, outermost first; empty for a node of no module."""
     stack = fx_node.meta.get("nn_module_stack") or {}
-    found = []
+    module_calls = []
     for key, (path, kind) in stack.items():
         if isinstance(kind, str):
-            found.append((key, path, kind))
+            module_calls.append((key, path, kind))
         elif isinstance(kind, type):
-            found.append((key, path, f"{kind.__module__}.{kind.__qualname__}"))
-    return tuple(found)
+            module_calls.append((key, path, f"{kind.__module__}.{kind.__qualname__}"))
+    return tuple(module_calls)
 
 
 def outline_modules(
@@ -285,16 +287,16 @@ def outline_modules(
     """
     chosen: dict[str, tuple[str, str] | None] | None = None
     if classes is not True:
-        given = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, True)
+        names_by_class = classes if isinstance(classes, Mapping) else dict.fromkeys(classes, True)
         chosen = {
             c if isinstance(c, str) else _class_name(c): function_name(name)
-            for c, name in given.items()
+            for c, name in names_by_class.items()
         }
     outliner = Outliner(model, weights)
-    known = {node: stack for node, stack in stacks.items() if node.graph is model.graph}
-    for depth in range(max((len(s) for s in known.values()), default=0), 1, -1):
+    stack_by_node = {node: stack for node, stack in stacks.items() if node.graph is model.graph}
+    for depth in range(max((len(s) for s in stack_by_node.values()), default=0), 1, -1):
         groups: dict[Any, list[ir.Node]] = {}
-        for node, stack in known.items():
+        for node, stack in stack_by_node.items():
             if len(stack) >= depth:
                 groups.setdefault(stack[:depth], []).append(node)
         for stack, nodes in groups.items():
@@ -306,9 +308,9 @@ def outline_modules(
             call = outliner.outline(Group(domain or "module", name, tuple(nodes)))
             if call is not None:
                 for node in nodes:
-                    del known[node]
+                    del stack_by_node[node]
                 call.metadata_props["namespace"] = stack[-1][1]
-                known[call] = stack[:-1]
+                stack_by_node[call] = stack[:-1]
     model.graph.sort()
 
 

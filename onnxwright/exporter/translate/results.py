@@ -10,13 +10,13 @@ from torch.fx import Node
 from onnxwright.exporter.torch_internals import pytree
 
 
-def sizes_fit(got: Any, wanted: Any) -> bool:
+def sizes_fit(got: Any, expected: Any) -> bool:
     """Whether no size that is known in both differs."""
     return got is None or (
-        len(got) == len(wanted)
+        len(got) == len(expected)
         and all(
             a == b or not (isinstance(a, int) and isinstance(b, int))
-            for a, b in zip(got, wanted, strict=True)
+            for a, b in zip(got, expected, strict=True)
         )
     )
 

@@ -13,12 +13,12 @@ from onnxwright.opset.opsets import Opset
 def _attributes(kwargs: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a symbolic operator, from the flat lists torch keeps them in."""
     lists = {"i": "attr_ints", "f": "attr_floats", "s": "attr_strs"}
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     entries = zip(kwargs["attr_keys"], kwargs["attr_types"], kwargs["attr_pos"], strict=True)
     for key, kind, (start, end) in entries:
         values = kwargs[lists[kind[0]]][start:end]
-        found[key] = list(values) if kind.endswith("s") and kind != "s" else values[0]
-    return found
+        attributes[key] = list(values) if kind.endswith("s") and kind != "s" else values[0]
+    return attributes
 
 
 def symbolic(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -37,16 +37,16 @@ def symbolic(t: Any, node: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     several = isinstance(node.meta.get("val"), (list, tuple))
     count = len(node.meta["val"]) if several else 1
     values = [None if v is None else t.strong(v) for v in inputs]
-    made = t.backend.emit(opset[name], values, _attributes(kwargs), count)
+    outputs = t.backend.emit(opset[name], values, _attributes(kwargs), count)
     props = zip(
         kwargs.get("metadata_props_keys", ()),
         kwargs.get("metadata_props_values", ()),
         strict=True,
     )
-    producer = made[0].value.producer()
+    producer = outputs[0].value.producer()
     if producer is not None:
         producer.metadata_props.update(dict(props))
-    return list(made) if several else made[0]
+    return list(outputs) if several else outputs[0]
 
 
 def onnx_operator(name: str, since: int) -> Any:
@@ -68,11 +68,11 @@ def onnx_operator(name: str, since: int) -> Any:
                 return t.inlined(node, inner, fakes, (tuple(args), kwargs))
         count = len(node.meta["val"]) if isinstance(node.meta.get("val"), (list, tuple)) else 1
         named = {k: v for k, v in kwargs.items() if v is not None}
-        given = {k: int(v) if isinstance(v, bool) else v for k, v in named.items()}
+        attributes = {k: int(v) if isinstance(v, bool) else v for k, v in named.items()}
         values = [None if a is None else t.strong(a) for a in args]
         while values and values[-1] is None:
             values.pop()
-        made = t.backend.emit(t.op.opset[name], values, given, count)
-        return list(made) if count > 1 else made[0]
+        outputs = t.backend.emit(t.op.opset[name], values, attributes, count)
+        return list(outputs) if count > 1 else outputs[0]
 
     return build

@@ -191,12 +191,12 @@ class Translator:
         env: Any = {}
         if any(written_by(node) is not None for node in module.graph.nodes):
             env = Writes(self.op, module.graph, lambda node: self._call(node, env))
-        given = iter(arguments)
+        remaining_arguments = iter(arguments)
         last_use = _last_uses(module.graph)
         checked = only_checked(module.graph)
         for node in module.graph.nodes:
             if node.op == "placeholder":
-                env[node] = next(given)
+                env[node] = next(remaining_arguments)
             elif node in checked:
                 continue
             elif node.op == "get_attr":
@@ -212,12 +212,12 @@ class Translator:
         raise AssertionError("a graph without an output")
 
     def _attribute(self, module: GraphModule, node: Node) -> Any:
-        found: Any = module
+        attribute: Any = module
         for part in str(node.target).split("."):
-            found = getattr(found, part)
-        if isinstance(found, torch.Tensor):
-            return self.weight(str(node.target), found.detach(), fixed=True)
-        return found
+            attribute = getattr(attribute, part)
+        if isinstance(attribute, torch.Tensor):
+            return self.weight(str(node.target), attribute.detach(), fixed=True)
+        return attribute
 
     def convert(self, x: Any, env: dict[Node, Any]) -> Any:
         """An FX argument as functions take it."""
@@ -246,26 +246,26 @@ class Translator:
         if name != _INNER and takes_wrapped(args, kwargs):
             return unwrapped(self, node, args, kwargs)
         if self.missing and lacks((args, kwargs)):
-            if self._found(name) is None and self._decomposition(node) is None:
+            if self._lowering_of(name) is None and self._decomposition(node) is None:
                 self.missing.setdefault(name, []).append(node)
             return missing_like(node)
         before = len(self.recorder.scope.nodes)
-        found = self._found(name)
+        lowering = self._lowering_of(name)
         try:
             with self.backend.at(span_of(node)):
-                result = self._lower(node, found, args, kwargs)
+                result = self._lower(node, lowering, args, kwargs)
         except ExportError:
             raise
         except Exception as error:  # noqa: BLE001 - a function may raise anything
-            errors.raise_lowering_failed(node, name, error, found, self.report)
+            errors.raise_lowering_failed(node, name, error, lowering, self.report)
         if result is MISSING:
             return self.lacking(node, name)
         if isinstance(result, (list, tuple)) and len(result) == 1:
             if isinstance(node.meta.get("val"), torch.Tensor):
                 result = result[0]
-        if found is not None:
-            self._note(node, name, found, result)
-        result = self._settle(node, name, result, found)
+        if lowering is not None:
+            self._note(node, name, lowering, result)
+        result = self._settle(node, name, result, lowering)
         if self.watch is not None:
             self.watch(node, result, before)
         return result
@@ -283,7 +283,7 @@ class Translator:
         self.missing.setdefault(name, []).append(node)
         return missing_like(node)
 
-    def _found(self, name: str) -> Found | None:
+    def _lowering_of(self, name: str) -> Found | None:
         """The function for an operator, and where it is from."""
         handler = HANDLERS.get(name)
         if handler is not None and name not in self.lowerings.custom:
@@ -293,32 +293,32 @@ class Translator:
         return self.lowerings.find(name) or self.lowerings.find(functional_name(name))
 
     def _lower(
-        self, node: Node, found: Found | None, args: list[Any], kwargs: dict[str, Any]
+        self, node: Node, lowering: Found | None, args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
-        if found is None:
+        if lowering is None:
             return self._decomposed(node, args, kwargs)
-        if found.way == EXPORTER:
-            return found.function(self, node, args, kwargs)
-        return found.function(self.op, *args, **kwargs)
+        if lowering.way == EXPORTER:
+            return lowering.function(self, node, args, kwargs)
+        return lowering.function(self.op, *args, **kwargs)
 
-    def _note(self, node: Node, name: str, found: Found, result: Any) -> None:
+    def _note(self, node: Node, name: str, lowering: Found, result: Any) -> None:
         """Note how a node was translated, and check what a function of the user's gives."""
-        self.report.ways[operator_text(node.target)] = found.way
-        if found.way not in OWN:
+        self.report.ways[operator_text(node.target)] = lowering.way
+        if lowering.way not in OWN:
             return
-        if found.way == FALLBACK:
+        if lowering.way == FALLBACK:
             self.report.fallbacks[name] = self.report.fallbacks.get(name, 0) + 1
             self.report.fallen.append(note_of(node, names=self.dimensions))
         reason = errors.wrong_kind(node, result)
         if reason:
-            errors.raise_wrong_kind(node, name, reason, found, self.report)
+            errors.raise_wrong_kind(node, name, reason, lowering, self.report)
 
     def _decomposed(self, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The result by torch's decomposition of this one operator; MISSING without one."""
-        made = self._decomposition(node)
-        if made is None:
+        decomposition = self._decomposition(node)
+        if decomposition is None:
             return MISSING
-        inner, fakes = made
+        inner, fakes = decomposition
         self.report.ways[operator_text(node.target)] = DECOMPOSED
         return self.inlined(node, inner, fakes, (args, kwargs))
 
@@ -331,20 +331,20 @@ class Translator:
         inner = decompose(node.target, *fakes)
         return None if inner is None else (inner, fakes)
 
-    def inlined(self, node: Node, inner: GraphModule, fakes: Any, given: Any) -> Any:
+    def inlined(self, node: Node, inner: GraphModule, fakes: Any, arguments: Any) -> Any:
         """The results of a graph that represents one node.
 
         Args:
             node: the node.
             inner: the graph, over the flat tensors and sizes among the node's arguments.
             fakes: args and kwargs of the node as torch knows them.
-            given: args and kwargs of the node as values.
+            arguments: args and kwargs of the node as values.
 
         Returns:
             The results; MISSING where an operator of the graph has no ONNX.
         """
         flat_fakes = pytree.tree_leaves(fakes)
-        leaves = pytree.tree_leaves(given, is_leaf=_is_whole)
+        leaves = pytree.tree_leaves(arguments, is_leaf=_is_whole)
         values = [
             value
             for fake, value in zip(flat_fakes, leaves, strict=True)
@@ -365,31 +365,31 @@ class Translator:
 
     # -- types -------------------------------------------------------------------------------------
 
-    def _settle(self, node: Node, name: str, result: Any, found: Found | None) -> Any:
+    def _settle(self, node: Node, name: str, result: Any, lowering: Found | None) -> Any:
         """Give results the names of the FX node, and the sizes that torch knows."""
         fake = node.meta.get("val")
         if isinstance(result, (list, tuple)):
             if isinstance(fake, (list, tuple)) and len(fake) == len(result):
-                for n, (one, known) in enumerate(zip(result, fake, strict=True)):
-                    self._refine(node, name, one, known, f"{node.name}_{n}", found)
+                for n, (one, fake_part) in enumerate(zip(result, fake, strict=True)):
+                    self._refine(node, name, one, fake_part, f"{node.name}_{n}", lowering)
             return result
-        self._refine(node, name, result, fake, node.name, found)
+        self._refine(node, name, result, fake, node.name, lowering)
         return result
 
     def _refine(
-        self, node: Node, name: str, value: Any, fake: Any, hint: str, found: Found | None
+        self, node: Node, name: str, value: Any, fake: Any, hint: str, lowering: Found | None
     ) -> None:
         if isinstance(value, Complex):
             return
         if not isinstance(fake, torch.Tensor) or not isinstance(value, GraphValue):
             return
-        wanted = dtype_of(fake.dtype)
+        dtype = dtype_of(fake.dtype)
         shape = self.dimensions.shape(fake.shape)
         if value.dtype is None:
             # An operator that onnx does not know: torch says what it gives.
-            value.kind = TensorType(real_of(wanted), value.shape)
+            value.kind = TensorType(real_of(dtype), value.shape)
             self.recorder.set_type(value.value, value.kind)
-        self._compare(node, name, value, TensorType(wanted, shape), found)
+        self._compare(node, name, value, TensorType(dtype, shape), lowering)
         self._sizes(value, shape)
         if value.value.producer() is not None and value.value not in self._named:
             self._named.add(value.value)
@@ -397,31 +397,33 @@ class Translator:
 
     def _sizes(self, value: Any, shape: Any) -> None:
         """Let a value know the sizes that torch knows of it."""
-        known = value.shape
-        if known is None:
-            known = (None,) * len(shape)
-        merged = tuple(a if isinstance(a, int) or b is None else b for a, b in zip(known, shape))
+        current_shape = value.shape
+        if current_shape is None:
+            current_shape = (None,) * len(shape)
+        merged = tuple(
+            a if isinstance(a, int) or b is None else b for a, b in zip(current_shape, shape)
+        )
         if merged != value.shape or value.value.type is None:
             value.kind = TensorType(value.dtype, merged)
             self.recorder.set_type(value.value, value.kind)
             adapters.set_type(value.value, value.kind)
 
     def _compare(
-        self, node: Node, name: str, value: Any, wanted: TensorType, found: Found | None
+        self, node: Node, name: str, value: Any, expected: TensorType, lowering: Found | None
     ) -> None:
         """Hold a result to what torch says; sizes only where the function is not the library's.
 
         A few of torch's own functions for fake tensors are wrong about sizes.
         """
         got = value.kind
-        fits = got.dtype in (wanted.dtype, None) or name in _STATISTICS
-        if fits and sizes_fit(got.shape, wanted.shape):
+        fits = got.dtype in (expected.dtype, None) or name in _STATISTICS
+        if fits and sizes_fit(got.shape, expected.shape):
             return
-        own = found is not None and found.way in OWN
+        own = lowering is not None and lowering.way in OWN
         if fits and not (self.strict or own):
-            self.report.warnings.append(f"`{node.name}` ({name}) is {got}, PyTorch says {wanted}")
+            self.report.warnings.append(f"`{node.name}` ({name}) is {got}, PyTorch says {expected}")
             return
-        errors.raise_wrong_result(node, name, str(got), str(wanted), found, self.report)
+        errors.raise_wrong_result(node, name, str(got), str(expected), lowering, self.report)
 
 
 def _first(t: Translator, node: Node, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -34,12 +34,12 @@ def unwrapped(t: Any, node: Any, args: Any, kwargs: Any) -> Any:
     """
     fakes = map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
     flat, spec = pytree.tree_flatten(fakes)
-    given = pytree.tree_leaves((args, kwargs), is_leaf=_whole)
+    leaves = pytree.tree_leaves((args, kwargs), is_leaf=_whole)
     inputs: list[tuple[Any, Any]] = []  # inner fake tensors or sizes, with their values
-    for fake, value in zip(flat, given, strict=True):
+    for fake, value in zip(flat, leaves, strict=True):
         if isinstance(fake, (torch.Tensor, torch.SymInt)):
             inputs += _parts(fake, value)
-    made: list[Any] = []
+    wrapped_results: list[Any] = []
 
     def run(*inner: Any) -> Any:
         rest = iter(inner)
@@ -48,12 +48,12 @@ def unwrapped(t: Any, node: Any, args: Any, kwargs: Any) -> Any:
         ]
         positional, named = pytree.tree_unflatten(filled, spec)
         results = pytree.tree_leaves(node.target(*positional, **named))
-        made[:] = results
+        wrapped_results[:] = results
         return [part for x in results for part, _ in _parts(x, None)]
 
     graph = make_fx(run, pre_dispatch=False)(*(fake for fake, _ in inputs))
     values = iter(t.run(graph, [value for _, value in inputs]))
-    results = [_valued(x, values) for x in made]
+    results = [_valued(x, values) for x in wrapped_results]
     return results if isinstance(node.meta.get("val"), (tuple, list)) else results[0]
 
 

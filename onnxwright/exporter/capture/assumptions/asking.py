@@ -69,12 +69,12 @@ def sym_node_changed(name: str, wrapper: Callable[..., Any]) -> Callable[[], Non
         What undoes it.
     """
     before = getattr(SymNode, name)
-    known = passed_over(inspect.getfile(wrapper))
+    undo_passed_over = passed_over(inspect.getfile(wrapper))
     setattr(SymNode, name, wrapper)
 
     def undo() -> None:
         setattr(SymNode, name, before)
-        known()
+        undo_passed_over()
 
     return undo
 
@@ -91,9 +91,9 @@ def passed_over(file: str) -> Callable[[], None]:
     # Torch takes the first frame that is of no file of its own.
     _BETWEEN.add(file)
     skipped = symbolic_shapes.uninteresting_files()
-    known = file in skipped
+    was_skipped = file in skipped
     skipped.add(file)
-    return lambda: None if known else skipped.discard(file)
+    return lambda: None if was_skipped else skipped.discard(file)
 
 
 def _is_between(frame: FrameType) -> bool:

@@ -65,23 +65,23 @@ class Recorded:
     """The decisions of one capture, each once.
 
     Args:
-        found: they are added here.
+        decisions: they are added here.
     """
 
-    def __init__(self, found: list[Decision]) -> None:
-        self.found = found
+    def __init__(self, decisions: list[Decision]) -> None:
+        self.decisions = decisions
         self.seen: dict[tuple[Any, ...], None] = {}
 
     def add(self, decision: Decision) -> None:
         """Add one that is new."""
         if decision.key not in self.seen:
             self.seen[decision.key] = None
-            self.found.append(decision)
+            self.decisions.append(decision)
 
     def remove(self, decision: Decision) -> None:
         """Remove one of which the program has both sides."""
-        if decision in self.found:
-            self.found.remove(decision)
+        if decision in self.decisions:
+            self.decisions.remove(decision)
             self.seen.pop(decision.key, None)
 
     def forget_since(self, count: int) -> None:
@@ -90,9 +90,9 @@ class Recorded:
         Args:
             count: how many there were before.
         """
-        for one in self.found[count:]:
+        for one in self.decisions[count:]:
             self.seen.pop(one.key, None)
-        del self.found[count:]
+        del self.decisions[count:]
 
 
 _now = threading.local()
@@ -105,7 +105,7 @@ def recorded_now() -> Recorded | None:
 
 def record_decisions(
     changes: Changes,
-    found: list[Decision],
+    decisions: list[Decision],
 ) -> None:
     """Record the decisions that Python of the user makes.
 
@@ -114,10 +114,10 @@ def record_decisions(
 
     Args:
         changes: undo it.
-        found: they are added here.
+        decisions: they are added here.
     """
     guard = SymNode.guard_bool
-    recorded = Recorded(found)
+    recorded = Recorded(decisions)
 
     def guard_bool(self: Any, file: str, line: int) -> bool:
         caller = calling_frame()
@@ -152,25 +152,25 @@ def _comparing(name: str, recorded: Recorded) -> Callable[[Any, Any], Any]:
     compare = getattr(SymNode, name)
 
     def kept(self: Any, other: Any) -> Any:
-        made = compare(self, other)
-        if made._expr not in _CONSTANTS:
-            return made
+        comparison = compare(self, other)
+        if comparison._expr not in _CONSTANTS:
+            return comparison
         caller = calling_frame()
         if not is_comparing(caller):
-            return made  # an operator of torch asks
+            return comparison  # an operator of torch asks
         if not any(getattr(n._expr, "free_symbols", None) for n in (self, other)):
-            return made
+            return comparison
         # Sizes that are known to be equal are one.
         symbols = _other_if_empty(
-            _COMPARISONS[name], sympy.sympify(made._expr), self.expr, other.expr
+            _COMPARISONS[name], sympy.sympify(comparison._expr), self.expr, other.expr
         )
         if len(symbols) == 1 and _is_empty(symbols[0], self.expr, other.expr):
-            return made.sym_not()
+            return comparison.sym_not()
         is_asked = current() is None or not is_of_iteration(caller)
-        found = _note_not_empty(symbols, recorded if is_asked else None, asking_line(caller))
-        if len(found) == len(symbols) == 1:
-            setattr(made, _IF_EMPTY, found[0])
-        return made
+        not_empty = _note_not_empty(symbols, recorded if is_asked else None, asking_line(caller))
+        if len(not_empty) == len(symbols) == 1:
+            setattr(comparison, _IF_EMPTY, not_empty[0])
+        return comparison
 
     return kept
 
@@ -183,14 +183,14 @@ def _settling(name: str, recorded: Recorded) -> Callable[..., Any]:
     own = getattr(SymNode, name)
 
     def settled(self: Any, *others: Any) -> Any:
-        made = own(self, *others)
+        extreme = own(self, *others)
         caller = calling_frame()
         if is_comparing(caller):
             operands = (self.expr, *(other.expr for other in others))
-            symbols = _other_if_empty(_EXTREMES[name], made.expr, *operands)
+            symbols = _other_if_empty(_EXTREMES[name], extreme.expr, *operands)
             if symbols:
                 _note_not_empty(symbols, recorded, extreme_line(caller), one_sided=True)
-        return made
+        return extreme
 
     return settled
 
@@ -205,13 +205,13 @@ def _note_not_empty(
     """Record that sizes are not 0, at the user's line that asks; nothing where torch does."""
     if place is None:
         return []
-    found = []
+    not_empty = []
     for symbol in _not_known(symbols):
         condition = sympy.Ge(symbol, 1, evaluate=False)
-        found.append(Decision(condition, *place, demand=not place[0], one_sided=one_sided))
+        not_empty.append(Decision(condition, *place, demand=not place[0], one_sided=one_sided))
         if recorded is not None:
-            recorded.add(found[-1])
-    return found
+            recorded.add(not_empty[-1])
+    return not_empty
 
 
 _IF_EMPTY = "_ow_if_empty"
@@ -230,10 +230,10 @@ def _negated(negate: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`not` of a condition, which is another one for empty inputs where the condition is."""
 
     def sym_not(self: Any) -> Any:
-        made = negate(self)
+        negated = negate(self)
         if hasattr(self, _IF_EMPTY):
-            setattr(made, _IF_EMPTY, getattr(self, _IF_EMPTY))
-        return made
+            setattr(negated, _IF_EMPTY, getattr(self, _IF_EMPTY))
+        return negated
 
     return sym_not
 
@@ -280,10 +280,10 @@ def _other_if_empty(function: Callable[..., Any], result: Any, *operands: Any) -
 
     PyTorch asks the same of the same sizes thousands of times.
     """
-    found = []
+    differing = []
     symbols = {s for operand in operands for s in operand.free_symbols}
     for one in sorted(symbols, key=str):
         values = [at_size(operand, one) for operand in operands]
         if None not in values and function(*values) != at_size(result, one):
-            found.append(one)
-    return tuple(found)
+            differing.append(one)
+    return tuple(differing)

@@ -48,14 +48,14 @@ def fitting(
     if any(s not in now for s in involved):
         return None
     within = {s: _within(ranges.get(s)) for s in involved}
-    found = _Search(conditions, now).found(Facts(tuple(conditions)), within)
-    return None if found is None else {**now, **found}
+    sizes = _Search(conditions, now).sizes(Facts(tuple(conditions)), within)
+    return None if sizes is None else {**now, **sizes}
 
 
 def first_size(condition: Any, symbol: Any, low: int = 1) -> int | None:
     """The first size from one on at which a condition on it holds; None if none is found."""
-    found = fitting([condition], {str(symbol): low}, {str(symbol): (low, None)})
-    return None if found is None else found[str(symbol)]
+    sizes = fitting([condition], {str(symbol): low}, {str(symbol): (low, None)})
+    return None if sizes is None else sizes[str(symbol)]
 
 
 def _within(declared: Range | None) -> tuple[int, int]:
@@ -69,7 +69,7 @@ class _Search:
     def __init__(self, conditions: Sequence[Any], now: Mapping[str, int]) -> None:
         self.conditions, self.now, self.left = conditions, now, _LOOKED_AT
 
-    def found(self, facts: Facts, within: dict[str, tuple[int, int]]) -> dict[str, int] | None:
+    def sizes(self, facts: Facts, within: dict[str, tuple[int, int]]) -> dict[str, int] | None:
         """The sizes, within ranges; None if none are found."""
         symbol = next((s for s, (low, high) in within.items() if low != high), None)
         if symbol is None:
@@ -82,9 +82,9 @@ class _Search:
             if self.left < 0:
                 return None
             if is_last or facts.within(one).are_possible():
-                found = self.found(facts, one)
-                if found is not None:
-                    return found
+                inner_sizes = self.sizes(facts, one)
+                if inner_sizes is not None:
+                    return inner_sizes
         return None
 
     def _parts(self, symbol: str, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -86,10 +86,10 @@ class Facts:
 @functools.lru_cache(maxsize=1 << 14)
 def _verdict(facts: Facts, condition: Any) -> bool | None:
     forms = Polynomials(dict(facts.ranges), facts.least)
-    known = [forms.formula(one) for one in _parts(facts.conditions)]
-    for answer in _possible(forms, known, forms.formula(condition)):
+    premises = [forms.formula(one) for one in _parts(facts.conditions)]
+    for answer in _possible(forms, premises, forms.formula(condition)):
         negated = forms.formula(condition, holds=not answer)
-        if _Cases(forms).exclude_each_other([], [*known, negated, *forms.facts]):
+        if _Cases(forms).exclude_each_other([], [*premises, negated, *forms.facts]):
             return answer
     return None
 
@@ -99,16 +99,16 @@ def _parts(conditions: Iterable[Any]) -> Iterator[Any]:
         yield from _parts(one.args) if isinstance(one, sympy.And) else (one,)
 
 
-def _possible(forms: Polynomials, known: list[Formula], formula: Formula) -> list[bool]:
+def _possible(forms: Polynomials, premises: list[Formula], formula: Formula) -> list[bool]:
     """The answers that no sample excludes."""
-    found: dict[bool, None] = {}
+    answers: dict[bool, None] = {}
     for size, step in itertools.product(_SAMPLES, (0, 1, 6)):
         values = forms.values([size + step * n for n in range(len(forms.symbols))])
-        if all(forms.holds(one, values) for one in known):
-            found[forms.holds(formula, values)] = None
-            if len(found) > 1:
+        if all(forms.holds(one, values) for one in premises):
+            answers[forms.holds(formula, values)] = None
+            if len(answers) > 1:
                 return []
-    return list(found) or [True, False]
+    return list(answers) or [True, False]
 
 
 class _Cases:
@@ -210,10 +210,10 @@ def _is_infeasible(above: list[Polynomial], equal: list[Polynomial]) -> bool:
                 equal = [{**dict(key), (): constant}]
         above = [{**dict(key), (): constant} for key, constant in table.items()]
         if not equal:
-            found = _without_one(above) if above else None
-            if found is None:
+            reduced = _without_one(above) if above else None
+            if reduced is None:
                 return False
-            above = found
+            above = reduced
 
 
 def _solved_for(
@@ -251,10 +251,10 @@ def _replaced(one: Polynomial, name: Any, value: Polynomial) -> Polynomial:
     factor = one.get(name, 0)
     if not factor:
         return one
-    found = {m: c for m, c in one.items() if m != name}
+    substituted = {m: c for m, c in one.items() if m != name}
     for m, c in value.items():
-        found[m] = found.get(m, 0) + factor * c
-    return {m: c for m, c in found.items() if c}
+        substituted[m] = substituted.get(m, 0) + factor * c
+    return {m: c for m, c in substituted.items() if c}
 
 
 def _without_one(above: list[Polynomial]) -> list[Polynomial] | None:
@@ -270,13 +270,13 @@ def _without_one(above: list[Polynomial]) -> list[Polynomial] | None:
     name = min(signs, key=lambda m: (signs[m][0] * signs[m][1], m))
     lower = [p for p in above if p.get(name, 0) > 0]
     upper = [p for p in above if p.get(name, 0) < 0]
-    found = [p for p in above if not p.get(name, 0)]
-    if len(found) + len(lower) * len(upper) > _MOST_INEQUALITIES:
+    inequalities = [p for p in above if not p.get(name, 0)]
+    if len(inequalities) + len(lower) * len(upper) > _MOST_INEQUALITIES:
         return None
     for low, high in itertools.product(lower, upper):
         a, b = -high[name], low[name]
         one = {m: a * c for m, c in low.items()}
         for m, c in high.items():
             one[m] = one.get(m, 0) + b * c
-        found.append({m: c for m, c in one.items() if c})
-    return found
+        inequalities.append({m: c for m, c in one.items() if c})
+    return inequalities

@@ -39,24 +39,24 @@ def conditions_of(program: ExportedProgram) -> list[Any]:
         among them.
     """
     values = _values_by_path(program)
-    found: list[Any] = []
+    conditions: list[Any] = []
     for text in program._guards_code:
         try:
             if len(text) <= _LONGEST:
-                found.append(_read(ast.parse(text.strip(), mode="eval").body, values))
+                conditions.append(_read(ast.parse(text.strip(), mode="eval").body, values))
         except (SyntaxError, RecursionError, _UnreadableError, ArithmeticError, TypeError):
             continue
-    return [c for c in found if getattr(c, "free_symbols", None)]
+    return [c for c in conditions if getattr(c, "free_symbols", None)]
 
 
 def _values_by_path(program: ExportedProgram) -> dict[str, Any]:
     """What guards call the inputs of a program -> the fake value of each."""
     users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     values = [e.node.meta.get("val") for e in users]
-    found = {_path(f"L['flat_args'][{n}]"): value for n, value in enumerate(values)}
+    values_by_path = {_path(f"L['flat_args'][{n}]"): value for n, value in enumerate(values)}
     spec = program.call_spec.in_spec
     if spec is None or spec.num_leaves != len(values):
-        return found
+        return values_by_path
     signature = program.module_call_graph[0].signature
     names: Sequence[str] = (signature and signature.forward_arg_names) or ()
     numbered = pytree.tree_unflatten(list(range(len(values))), spec)
@@ -72,8 +72,8 @@ def _values_by_path(program: ExportedProgram) -> dict[str, Any]:
         else:
             heads = []
         for head in heads:
-            found.setdefault(_path(head + tail), values[n])
-    return found
+            values_by_path.setdefault(_path(head + tail), values[n])
+    return values_by_path
 
 
 def _path(text: str) -> str:

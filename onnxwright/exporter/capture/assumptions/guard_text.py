@@ -32,8 +32,8 @@ def guard_text(expression: Any, names: Mapping[str, str]) -> str:
         >>> guard_text(sympy.Le(a - b - 3, 0, evaluate=False), {"s1": "past", "s2": "total"})
         'past <= total + 3'
     """
-    found = _as_interval(expression, names)
-    return size_text(expression, names) if found is None else found
+    interval = _as_interval(expression, names)
+    return size_text(expression, names) if interval is None else interval
 
 
 def size_text(expression: Any, names: Mapping[str, str]) -> str:
@@ -94,12 +94,12 @@ def _as_interval(expression: Any, names: Mapping[str, str]) -> str | None:
         left, right = expression.args
         if right.is_number and _is_plain(left):
             return None
-    found = divided_interval(expression)
-    if found is None:
+    bounds = divided_interval(expression)
+    if bounds is None:
         return None
     (symbol,) = expression.free_symbols
     name = names.get(str(symbol), str(symbol))
-    low, high = found
+    low, high = bounds
     if high is None:
         return f"{name} > {low - 1}"
     return f"{name} <= {high}" if low <= 1 else f"{low} <= {name} <= {high}"
@@ -156,14 +156,16 @@ def by_names(expression: Any, names: Mapping[str, str]) -> Any:
         >>> by_names(sympy.Le(a, b), {"s1": "n", "s2": "n"})
         True
     """
-    known = set(names.values())
-    found = {s: _named(names.get(str(s), str(s)), known) for s in expression.free_symbols}
-    return expression.xreplace(found)
+    all_names = set(names.values())
+    named_symbols = {
+        s: _named(names.get(str(s), str(s)), all_names) for s in expression.free_symbols
+    }
+    return expression.xreplace(named_symbols)
 
 
-def _named(name: str, known: set[str]) -> Any:
+def _named(name: str, all_names: set[str]) -> Any:
     """The symbol of a name, or the sum that it says."""
-    parts = sum_of(name, known)
+    parts = sum_of(name, all_names)
     if parts is None:
         return _symbol(name)
     terms = [factor * _symbol(part) for part, factor in parts[0].items()]
@@ -174,12 +176,12 @@ def _symbol(name: str) -> Any:
     return sympy.Symbol(name, integer=True, nonnegative=True)
 
 
-def sum_of(name: str, known: set[str]) -> tuple[dict[str, int], int] | None:
+def sum_of(name: str, all_names: set[str]) -> tuple[dict[str, int], int] | None:
     """What the name of a dimension says about others: `past + seq`, `2*n`.
 
     Args:
         name: the name.
-        known: the names of all dimensions.
+        all_names: the names of all dimensions.
 
     Returns:
         The factor of each of them and the number that is added; None for a name by itself.
@@ -189,7 +191,7 @@ def sum_of(name: str, known: set[str]) -> tuple[dict[str, int], int] | None:
         (({'p': 1, 't': 2}, 0), None)
     """
     parts = dims.names_in(name)
-    if not parts or parts == (name,) or not set(parts) <= known:
+    if not parts or parts == (name,) or not set(parts) <= all_names:
         return None
     zero = dims.evaluate(name, dict.fromkeys(parts, 0))
     ones = [dims.evaluate(name, {p: int(p == one) for p in parts}) for one in parts]
@@ -214,5 +216,5 @@ def named_sums(sizes: Mapping[str, int]) -> dict[str, int]:
         {'past + seq': 7}
     """
     sums = [name for name in sizes if sum_of(name, set(sizes)) is not None]
-    found = {name: dims.evaluate(name, sizes) for name in sums}
-    return {name: size for name, size in found.items() if size is not None}
+    sum_sizes = {name: dims.evaluate(name, sizes) for name in sums}
+    return {name: size for name, size in sum_sizes.items() if size is not None}

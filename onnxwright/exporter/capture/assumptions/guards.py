@@ -71,9 +71,9 @@ class SizeGuard:
         value = value_of(self.expression, sizes)
         if value is not None:
             return bool(value)
-        known = {s: sizes[str(s)] for s in self.expression.free_symbols if str(s) in sizes}
+        size_by_symbol = {s: sizes[str(s)] for s in self.expression.free_symbols if str(s) in sizes}
         try:
-            return not _is_false(self.expression.subs(known))
+            return not _is_false(self.expression.subs(size_by_symbol))
         except ZeroDivisionError:
             return False  # Python divides by zero at these sizes
 
@@ -99,7 +99,7 @@ class Sizes:
     guards: tuple[SizeGuard, ...] = ()
     places: Mapping[Place, str] = field(default_factory=dict)
 
-    def given(self, values: Sequence[Any]) -> dict[str, int]:
+    def by_symbol(self, values: Sequence[Any]) -> dict[str, int]:
         """The sizes of a call by torch's symbols.
 
         Args:
@@ -109,12 +109,12 @@ class Sizes:
         Returns:
             Torch's symbol -> size.
         """
-        found: dict[str, int] = {}
+        size_by_symbol: dict[str, int] = {}
         for (place, axis), symbol in self.places.items():
             value = values[place]
             if value is not None:
-                found[symbol] = int(value) if axis is None else int(value.shape[axis])
-        return found
+                size_by_symbol[symbol] = int(value) if axis is None else int(value.shape[axis])
+        return size_by_symbol
 
     def renamed(self, mapping: Mapping[str, str]) -> Sizes:
         """The same under other names.
@@ -136,7 +136,7 @@ class Sizes:
         Args:
             values: as for `given`.
         """
-        return self.violation(self.given(values))
+        return self.violation(self.by_symbol(values))
 
     def decisions(self) -> list[SizeGuard]:
         """The guards where the module computes something else for other sizes."""
@@ -165,10 +165,12 @@ class Sizes:
 
     def metadata(self) -> dict[str, str]:
         """The assumptions as metadata of a model, as JSON; empty where there are none."""
-        ranges = {self.names.get(s, s): list(found) for s, found in sorted(self.ranges.items())}
-        found = {RANGES: json.dumps(ranges)} if ranges else {}
+        ranges = {
+            self.names.get(s, s): list(size_range) for s, size_range in sorted(self.ranges.items())
+        }
+        entries = {RANGES: json.dumps(ranges)} if ranges else {}
         texts = [g.text for g in self.guards]
-        return found | ({GUARDS: json.dumps(texts)} if texts else {})
+        return entries | ({GUARDS: json.dumps(texts)} if texts else {})
 
     def violation(self, sizes: Mapping[str, int]) -> str:
         """Why the program is not right for sizes; empty if it is.
@@ -178,13 +180,13 @@ class Sizes:
         """
         for guard in self.guards:
             if not guard.holds(sizes):
-                given = ", ".join(
+                shown_sizes = ", ".join(
                     f"`{self.names.get(str(s), str(s))}` is {sizes[str(s)]}"
                     for s in sorted(guard.expression.free_symbols, key=str)
                     if str(s) in sizes
                 )
                 place = f" ({guard.span.file}:{guard.span.line})" if guard.span else ""
-                return f"{given}, the program was captured for `{guard.text}`{place}"
+                return f"{shown_sizes}, the program was captured for `{guard.text}`{place}"
         for symbol, size in sizes.items():
             low, high = self.ranges.get(symbol, (0, None))
             if size < low or (high is not None and size > high):
@@ -198,14 +200,14 @@ def _is_false(value: Any) -> bool:
     return bool(value == False)  # noqa: E712 - as above
 
 
-def range_text(found: Range) -> str:
+def range_text(size_range: Range) -> str:
     """A range as text.
 
     Example:
         >>> range_text((6, 64)), range_text((6, None)), range_text((0, 9))
         ('6 to 64', '6 or more', 'at most 9')
     """
-    low, high = found
+    low, high = size_range
     if high is None:
         return f"{low} or more"
     return f"at most {high}" if low == 0 else f"{low} to {high}"
@@ -241,16 +243,16 @@ def sizes_of(
     own = {s: n for s, n in written.items() if list(written.values()).count(n) == 1}
     shown = {**written, **dimensions_of(program, dict(names)).names, **own}
     places = places_of(program)
-    found = _Guards(program, shown, frozenset(places.values()), declared)
-    found.add_guards_of_torch(compares=not captured_before)
+    collector = _Guards(program, shown, frozenset(places.values()), declared)
+    collector.add_guards_of_torch(compares=not captured_before)
     for decision in decisions:
-        found.add(decision)
+        collector.add(decision)
     # The others are about layouts, and that torch takes sizes for 2 or more.
     for condition in conditions_of(program) if captured_before else ():
         one = SizeGuard(condition, guard_text(condition, shown), None, is_demand(condition))
         if not Facts(least=2).proves(condition):
-            found.by_text.setdefault(one.text, one)
-    guards = tuple(found.by_text.values())
+            collector.by_text.setdefault(one.text, one)
+    guards = tuple(collector.by_text.values())
     return Sizes(shown, _ranges(program, declared, None if captured_before else guards), guards,
                  places)  # fmt: skip
 
@@ -264,15 +266,15 @@ def places_of(program: ExportedProgram) -> dict[Place, str]:
     Returns:
         (flattened input, axis) -> torch's symbol before it found sizes to be equal or constant.
     """
-    found: dict[Place, str] = {}
+    places: dict[Place, str] = {}
     users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     for n, entry in enumerate(users):
         value = entry.node.meta.get("val")
         tensor = isinstance(value, torch.Tensor)
         for axis, size in enumerate(value.shape) if tensor else ((None, value),):
             if isinstance(size, torch.SymInt) and size.node._expr.is_Symbol:
-                found[n, axis] = str(size.node._expr)
-    return found
+                places[n, axis] = str(size.node._expr)
+    return places
 
 
 def _ranges(
@@ -286,28 +288,28 @@ def _ranges(
     def is_set(symbol: str, beyond: int) -> bool:
         return guards is None or any(not g.holds({symbol: beyond}) for g in guards)
 
-    found: dict[str, Range] = dict(declared)
-    for name, known in program.range_constraints.items():
+    ranges: dict[str, Range] = dict(declared)
+    for name, torch_range in program.range_constraints.items():
         symbol = str(name)
         if not getattr(name, "is_Symbol", False) or not symbol.startswith("s"):
             continue
-        low, high = range_of_torch(known)
-        own_low, own_high = found.get(symbol, (0, None))
+        low, high = range_of_torch(torch_range)
+        own_low, own_high = ranges.get(symbol, (0, None))
         low = max(own_low, low if low and is_set(symbol, low - 1) else 0)
         if high is not None and is_set(symbol, high + 1):
             own_high = high if own_high is None else min(high, own_high)
         if low > 0 or own_high is not None:
-            found[symbol] = (low, own_high)
-    return found
+            ranges[symbol] = (low, own_high)
+    return ranges
 
 
-def range_of_torch(known: Any) -> Range:
+def range_of_torch(torch_range: Any) -> Range:
     """Torch's range of a size; its lower bound of 2 means none.
 
     Args:
-        known: a range of torch; None for no bounds.
+        torch_range: a range of torch; None for no bounds.
     """
-    bounds = [] if known is None else [known.lower, known.upper]
+    bounds = [] if torch_range is None else [torch_range.lower, torch_range.upper]
     low, high = (int(b) if b.is_Integer and abs(b) < 2**62 else None for b in bounds or [_ZERO] * 2)
     return (low or 0 if (low or 0) > 2 else 0), high if bounds else None
 
@@ -321,7 +323,7 @@ class _Guards:
     Args:
         program: the program.
         names: torch's symbol -> the name to show.
-        known: the symbols of sizes of inputs.
+        symbols: the symbols of sizes of inputs.
         ranges: symbol -> the declared range.
     """
 
@@ -329,10 +331,10 @@ class _Guards:
         self,
         program: ExportedProgram,
         names: Mapping[str, str],
-        known: frozenset[str],
+        symbols: frozenset[str],
         ranges: Mapping[str, Range],
     ) -> None:
-        self.program, self.names, self.known, self.ranges = program, names, known, ranges
+        self.program, self.names, self.symbols, self.ranges = program, names, symbols, ranges
         environment = shape_environment(program)
         guards = () if environment is None else environment.guards
         self.of_torch = [g for g in guards if self._is_of_inputs(g.expr)]
@@ -347,7 +349,7 @@ class _Guards:
 
     def _is_of_inputs(self, expression: Any) -> bool:
         symbols = {str(s) for s in getattr(expression, "free_symbols", ())}
-        return bool(symbols) and symbols <= self.known
+        return bool(symbols) and symbols <= self.symbols
 
     def add_guards_of_torch(self, *, compares: bool) -> None:
         """Add those with a line of Python, and of operators that a module is compared for.

@@ -46,36 +46,36 @@ class CoveredDecision:
     how: str
 
 
-def covered(found: Iterable[SizeDecision], sizes: Sizes) -> list[CoveredDecision]:
+def covered(decisions: Iterable[SizeDecision], sizes: Sizes) -> list[CoveredDecision]:
     """The decisions as the report shows them, each once, with the names of sizes."""
     return list(dict.fromkeys(
         CoveredDecision(one.file, one.line, guard_text(one.condition, sizes.names),
                         _BOTH if one.both else _ONE_SIDE)
-        for one in found
+        for one in decisions
     ))  # fmt: skip
 
 
-def examples_of(found: Iterable[SizeDecision], sizes: Sizes) -> tuple[Mapping[Place, int], ...]:
+def examples_of(decisions: Iterable[SizeDecision], sizes: Sizes) -> tuple[Mapping[Place, int], ...]:
     """Sizes of both sides of decisions, by place among the inputs.
 
     Args:
-        found: the decisions of a capture.
+        decisions: the decisions of a capture.
         sizes: the places of its sizes.
 
     Returns:
         Each once; those that the program is not right for are left out.
     """
-    made: list[dict[Place, int]] = []
-    for given in (given for one in found for given in one.sizes):
-        by_place = {p: given[s] for p, s in sizes.places.items() if s in given}
-        known = {s: given[s] for s in sizes.places.values() if s in given}
-        if by_place and by_place not in made and _is_right_for(sizes, known):
-            made.append(by_place)
-    return tuple(made)
+    examples: list[dict[Place, int]] = []
+    for side_sizes in (one_side for one in decisions for one_side in one.sizes):
+        by_place = {p: side_sizes[s] for p, s in sizes.places.items() if s in side_sizes}
+        input_sizes = {s: side_sizes[s] for s in sizes.places.values() if s in side_sizes}
+        if by_place and by_place not in examples and _is_right_for(sizes, input_sizes):
+            examples.append(by_place)
+    return tuple(examples)
 
 
-def _is_right_for(sizes: Sizes, given: Mapping[str, int]) -> bool:
+def _is_right_for(sizes: Sizes, size_by_symbol: Mapping[str, int]) -> bool:
     """Whether a program is right for sizes, and those named as sums are these sums."""
-    named = {sizes.names.get(symbol, symbol): size for symbol, size in given.items()}
+    named = {sizes.names.get(symbol, symbol): size for symbol, size in size_by_symbol.items()}
     sums = named_sums(named)
-    return not sizes.violation(given) and all(named[n] == size for n, size in sums.items())
+    return not sizes.violation(size_by_symbol) and all(named[n] == size for n, size in sums.items())

@@ -33,7 +33,7 @@ def settle_extremes(program: ExportedProgram, sizes: Sizes) -> None:
     """
     environment = shape_environment(program)
     asserts = {} if environment is None else environment.deferred_runtime_asserts
-    stated = [one.expr for found in asserts.values() for one in found]
+    stated = [one.expr for symbol_asserts in asserts.values() for one in symbol_asserts]
     stated += [guard.expression for guard in sizes.guards]
     facts = Facts(tuple(stated), least=0).within(sizes.ranges)
     for node in list(program.graph.nodes):

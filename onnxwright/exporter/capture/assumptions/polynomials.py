@@ -37,20 +37,20 @@ class _UnknownError(Exception):
 
 def total(*terms: Polynomial) -> Polynomial:
     """The sum of polynomials."""
-    found: Polynomial = {}
+    factors: Polynomial = {}
     for term in terms:
         for monomial, factor in term.items():
-            found[monomial] = found.get(monomial, 0) + factor
-    return {m: c for m, c in found.items() if c}
+            factors[monomial] = factors.get(monomial, 0) + factor
+    return {m: c for m, c in factors.items() if c}
 
 
 def product(one: Polynomial, two: Polynomial) -> Polynomial:
     """The product of polynomials."""
-    found: Polynomial = {}
+    factors: Polynomial = {}
     for (m, c), (n, d) in itertools.product(one.items(), two.items()):
         monomial = tuple(sorted(m + n))
-        found[monomial] = found.get(monomial, 0) + c * d
-    return {m: c for m, c in found.items() if c}
+        factors[monomial] = factors.get(monomial, 0) + c * d
+    return {m: c for m, c in factors.items() if c}
 
 
 def _times(one: Polynomial, factor: Any) -> Polynomial:
@@ -82,7 +82,7 @@ class Polynomials:
         self.symbols: list[str] = []
         self.facts: list[Formula] = []
         self.bounds: dict[str, tuple[int | None, int | None]] = {}
-        self._known: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
         self._computed: list[tuple[str, Callable[[dict[str, Any]], Any]]] = []
 
     def formula(self, condition: Any, *, holds: bool = True) -> Formula:
@@ -142,13 +142,13 @@ class Polynomials:
         return _FUNCTIONS[expression.func](self, *map(self.polynomial, args))
 
     def _product(self, parts: list[Polynomial]) -> Polynomial:
-        found = _constant(1)
+        partial_product = _constant(1)
         for part in parts:
-            for one, other in ((part, found), (found, part)):
+            for one, other in ((part, partial_product), (partial_product, part)):
                 if not _is_exact(one) and not (len(other) == 1 and _is_power_of_2(other.get(()))):
                     raise _UnknownError
-            found = product(found, part)
-        return found
+            partial_product = product(partial_product, part)
+        return partial_product
 
     def _symbol(self, symbol: Any) -> str:
         name = str(symbol)
@@ -176,9 +176,9 @@ class Polynomials:
 
     def _variable(self, key: Any, compute: Callable[[dict[str, Any]], Any]) -> tuple[str, bool]:
         """The variable of what is computed; whether it is new."""
-        if key in self._known:
-            return self._known[key], False
-        name = self._known[key] = f"#{len(self._known)}"
+        if key in self._names:
+            return self._names[key], False
+        name = self._names[key] = f"#{len(self._names)}"
         self._computed.append((name, compute))
         return name, True
 
@@ -265,9 +265,9 @@ class Polynomials:
         name, is_new = self._variable(key, lambda v: math.trunc(_value(number, v)))
         if is_new:
             self.bounds[name] = None, None
-            sign, found = _whole(number)[0], _variable(name)
-            is_above = [("ge", sign), ("eq", total(found, _times(below, -1)))]
-            is_below = [("ge", _times(sign, -1)), ("eq", total(found, _times(above, -1)))]
+            sign, variable = _whole(number)[0], _variable(name)
+            is_above = [("ge", sign), ("eq", total(variable, _times(below, -1)))]
+            is_below = [("ge", _times(sign, -1)), ("eq", total(variable, _times(above, -1)))]
             self.facts.append(("or", [("and", is_above), ("and", is_below)]))
         return _variable(name)
 
@@ -314,10 +314,10 @@ class Polynomials:
                     return one
         return one
 
-    def bounds_of_products(self, given: list[Polynomial]) -> list[Polynomial]:
+    def bounds_of_products(self, polynomials: list[Polynomial]) -> list[Polynomial]:
         """What follows for products from the bounds of their factors."""
-        waiting = [m for m in dict.fromkeys(m for p in given for m in p) if len(m) > 1]
-        seen, found = set(waiting), []
+        waiting = [m for m in dict.fromkeys(m for p in polynomials for m in p) if len(m) > 1]
+        seen, bounds = set(waiting), []
         while waiting:
             monomial = waiting.pop()
             for n, name in enumerate(monomial):
@@ -327,29 +327,29 @@ class Polynomials:
                     low, high = self._interval(part)
                     below = [] if low is None else [total({part: 1}, _constant(-low))]
                     distances.append(below + ([] if high is None else [{(): high, part: -1}]))
-                found += [product(a, b) for a, b in itertools.product(*distances)]
+                bounds += [product(a, b) for a, b in itertools.product(*distances)]
                 if len(others) > 1 and others not in seen:
                     seen.add(others)
                     waiting.append(others)
-        return found
+        return bounds
 
     def values(self, sizes: list[int]) -> dict[str, Any]:
         """The variables at sizes within the bounds."""
-        found: dict[str, Any] = {}
+        value_by_name: dict[str, Any] = {}
         for name, size in zip(self.symbols, sizes, strict=True):
             low, high = self.bounds[name]
             size = size if high is None else min(size, high)
-            found[name] = size if low is None else max(low, size)
+            value_by_name[name] = size if low is None else max(low, size)
         for name, compute in self._computed:
-            found[name] = compute(found)
-        return found
+            value_by_name[name] = compute(value_by_name)
+        return value_by_name
 
     def holds(self, formula: Formula, values: dict[str, Any]) -> bool:
         """Whether a formula holds at values of the variables."""
         kind, parts = formula
         if kind in ("and", "or"):
-            found = (self.holds(one, values) for one in parts)
-            return all(found) if kind == "and" else any(found)
+            answers = (self.holds(one, values) for one in parts)
+            return all(answers) if kind == "and" else any(answers)
         value = _value(parts, values)
         return bool(value == 0 if kind == "eq" else value >= 0)
 
@@ -388,19 +388,19 @@ def _check_exact(*parts: Polynomial) -> None:
 def _common(monomials: Any) -> list[str]:
     """The names that each of some monomials has."""
     first, *rest = monomials or [()]
-    found = Counter(first)
+    counts = Counter(first)
     for one in rest:
-        found &= Counter(one)
-    return list(found.elements())
+        counts &= Counter(one)
+    return list(counts.elements())
 
 
 def _without(one: Polynomial, name: str) -> Polynomial:
     """A polynomial of which each monomial is divided by a variable."""
-    found = {}
+    divided = {}
     for monomial, factor in one.items():
         n = monomial.index(name)
-        found[monomial[:n] + monomial[n + 1 :]] = factor
-    return found
+        divided[monomial[:n] + monomial[n + 1 :]] = factor
+    return divided
 
 
 def _divided(self: Polynomials, over: Polynomial, under: Polynomial) -> Polynomial:

@@ -32,11 +32,11 @@ def user_line(text: str, files: list[str]) -> Span | None:
         text: what torch says of it.
         files: the files that it may be in.
     """
-    found = _USER_LOC.search(text)
-    if found is None:
+    match = _USER_LOC.search(text)
+    if match is None:
         return None
-    file = next((f for f in files if f.endswith(found["tail"])), None)
-    return None if file is None else line_of(file, int(found["line"]))
+    file = next((f for f in files if f.endswith(match["tail"])), None)
+    return None if file is None else line_of(file, int(match["line"]))
 
 
 def refuses_others(span: Span | None) -> bool:
@@ -112,20 +112,20 @@ def is_settled(frame: FrameType | None) -> bool:
     """
     if frame is None:
         return False
-    found = statement_at(frame.f_code.co_filename, frame.f_lineno)
-    value = getattr(found, "test", None) or getattr(found, "value", None)
-    if not isinstance(value, ast.BoolOp) or isinstance(found, (ast.Expr, ast.AugAssign)):
+    statement = statement_at(frame.f_code.co_filename, frame.f_lineno)
+    value = getattr(statement, "test", None) or getattr(statement, "value", None)
+    if not isinstance(value, ast.BoolOp) or isinstance(statement, (ast.Expr, ast.AugAssign)):
         return False
     asked = [n for n, operand in enumerate(value.values) if not _is_known(operand, frame)]
     if len(asked) != 1 or not isinstance(value.values[asked[0]], ast.Compare):
         return False
     stop = isinstance(value.op, ast.Or)
     for operand in value.values[asked[0] + 1 :]:
-        known = _value(operand, frame)
-        if isinstance(known, torch.Tensor):
+        operand_value = _value(operand, frame)
+        if isinstance(operand_value, torch.Tensor):
             return False
-        if bool(known) is stop:
-            return known is stop
+        if bool(operand_value) is stop:
+            return operand_value is stop
     return False
 
 

@@ -75,7 +75,7 @@ def is_open(test: Any) -> bool:
     if condition in (sympy.true, sympy.false):
         return False
     env = test.node.shape_env
-    ranges = tuple((s, own_range(known)) for s, known in env.var_to_range.items())
+    ranges = tuple((s, own_range(value_range)) for s, value_range in env.var_to_range.items())
     if env._maybe_evaluate_static(condition, var_to_range=ranges) is not None:
         return False
     return session.sizes.facts.verdict(condition) is None
@@ -101,21 +101,21 @@ def supposing(test: Any) -> AbstractContextManager[Any]:
     condition, session = _or_if_empty(test), current()
     if condition is None or session is None:
         return nullcontext()
-    found: AbstractContextManager[Any] = session.sizes.supposing(condition)
-    return found
+    context: AbstractContextManager[Any] = session.sizes.supposing(condition)
+    return context
 
 
 def _or_if_empty(test: Any) -> Any:
     """As `condition_of`; of a test that torch answers as no size is 0 for it, that one is not 0."""
-    found = empty_of(test)
-    if found is None:
+    decision = empty_of(test)
+    if decision is None:
         return condition_of(test)
-    return found.expression if test.node.expr == sympy.true else sympy.Not(found.expression)
+    return decision.expression if test.node.expr == sympy.true else sympy.Not(decision.expression)
 
 
-def own_range(known: Any) -> Any:
+def own_range(value_range: Any) -> Any:
     """The range of a size; torch's lower bound of 2 says nothing."""
-    return ValueRanges(1, known.upper) if known.lower == 2 else known
+    return ValueRanges(1, value_range.upper) if value_range.lower == 2 else value_range
 
 
 # -- torch sizes -----------------------------------------------------------------------------------
@@ -189,20 +189,20 @@ def decide_sizes(sizes: Any, changes: Changes, _: Any) -> None:
         return
     evaluate, defer = ShapeEnv.evaluate_expr, ShapeEnv.guard_or_defer_runtime_assert
 
-    def known(condition: Any) -> bool | None:
+    def verdict_of(condition: Any) -> bool | None:
         if condition is sympy.true or condition is sympy.false or not _is_provable(condition):
             return None
-        found: bool | None = sizes.facts.verdict(condition)
-        return found
+        verdict: bool | None = sizes.facts.verdict(condition)
+        return verdict
 
     def evaluate_expr(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
-        found = known(condition)
-        if found is not None:
-            return sympy.true if found else sympy.false
+        verdict = verdict_of(condition)
+        if verdict is not None:
+            return sympy.true if verdict else sympy.false
         return evaluate(self, condition, *args, **kwargs)
 
     def guard_or_defer(self: Any, condition: Any, *args: Any, **kwargs: Any) -> Any:
-        if known(condition) is True:
+        if verdict_of(condition) is True:
             return True
         return defer(self, condition, *args, **kwargs)
 

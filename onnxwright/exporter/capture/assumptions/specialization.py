@@ -145,16 +145,16 @@ def lost_constants(program: ExportedProgram) -> list[str]:
         Their names.
     """
     needed = _needed(program)
-    found: list[str] = []
+    names: list[str] = []
     for entry in inputs_of(program):
         if entry.kind not in WEIGHT_KINDS or entry.target in program.state_dict:
             continue
         if entry.node in needed and _is_hollow(program.constants.get(entry.target)):
-            found.append(entry.target)
-    if found and any(isinstance(w, FakeTensor) for w in program.state_dict.values()):
+            names.append(entry.target)
+    if names and any(isinstance(w, FakeTensor) for w in program.state_dict.values()):
         return []
-    given = pytree.tree_leaves(program.example_inputs)
-    return [] if any(isinstance(x, FakeTensor) for x in given) else found
+    example_leaves = pytree.tree_leaves(program.example_inputs)
+    return [] if any(isinstance(x, FakeTensor) for x in example_leaves) else names
 
 
 def _is_hollow(tensor: Any) -> bool:

@@ -34,7 +34,7 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
     Returns:
         For each axis of a dynamic size that is squeezed and kept, that it is not 1.
     """
-    found: dict[Any, Decision] = {}
+    decisions: dict[Any, Decision] = {}
     for node, where in _nodes(program.graph_module, sympy.true):
         if node.op != "call_function" or node.target not in _SQUEEZES:
             continue
@@ -49,8 +49,8 @@ def squeezed_sizes(program: ExportedProgram) -> list[Decision]:
             condition = sympy.Ne(value.shape[axis].node.expr, 1)
             if not Facts((where,)).proves(condition):
                 condition = sympy.Or(sympy.Not(where), condition)
-                found.setdefault(condition, Decision(condition, *place))
-    return list(found.values())
+                decisions.setdefault(condition, Decision(condition, *place))
+    return list(decisions.values())
 
 
 def _nodes(module: torch.fx.GraphModule, where: Any) -> Iterator[tuple[torch.fx.Node, Any]]:
@@ -88,8 +88,8 @@ def _squeezed_axes(node: torch.fx.Node, value: Any) -> tuple[list[int], list[int
 
 def _dims(node: torch.fx.Node, value: torch.Tensor) -> list[int]:
     """The axes that a squeeze removes where they have the length 1."""
-    given: Any = node.args[1] if len(node.args) > 1 else range(value.ndim)
-    axes: Sequence[int] = [given] if isinstance(given, int) else given
+    dim_argument: Any = node.args[1] if len(node.args) > 1 else range(value.ndim)
+    axes: Sequence[int] = [dim_argument] if isinstance(dim_argument, int) else dim_argument
     return [axis % value.ndim for axis in axes if value.ndim]
 
 

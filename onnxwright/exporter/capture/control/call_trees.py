@@ -43,8 +43,8 @@ def through_store(
         names: its globals.
         outer: the names that it declares `global` or `nonlocal`, with the keyword.
     """
-    made = Calls(local, names, outer, branches=True)
-    node.body = made.block(node.body)
+    transformer = Calls(local, names, outer, branches=True)
+    node.body = transformer.block(node.body)
     node.has_store = True  # type: ignore[attr-defined]
 
 
@@ -87,26 +87,26 @@ class Calls(Transformer):
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements, each after a note of the variables of others that it binds."""
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for s in body:
-            made += [ast.copy_location(ast.Expr(n), s) for n in self.notes(s)]
-            made.append(self.visit(s))
-        return made
+            statements += [ast.copy_location(ast.Expr(n), s) for n in self.notes(s)]
+            statements.append(self.visit(s))
+        return statements
 
     def notes(self, s: ast.stmt) -> list[ast.expr]:
         """Calls that tell the run time what a statement is about to bind or to change."""
-        made: list[ast.expr] = []
+        note_calls: list[ast.expr] = []
         if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name):
-            made.append(_call("augmented", ast.Name(s.target.id, ast.Load())))
+            note_calls.append(_call("augmented", ast.Name(s.target.id, ast.Load())))
         for name in self.bound(s) if self.outer else ():
             if self.outer.get(name) == "global":
                 around = ast.Attribute(_thunk(ast.Constant(0)), "__globals__", ast.Load())
-                made.append(_call("global_", around, ast.Constant(name)))
+                note_calls.append(_call("global_", around, ast.Constant(name)))
             elif name in self.outer:
                 variable = _thunk(ast.Name(name, ast.Load()))
                 closure = ast.Attribute(variable, "__closure__", ast.Load())
-                made.append(_call("cell", closure, ast.Constant(name)))
-        return made
+                note_calls.append(_call("cell", closure, ast.Constant(name)))
+        return note_calls
 
     def bound(self, s: ast.stmt) -> list[str]:
         """The names that a statement binds, but for those of blocks inside of it."""
@@ -119,8 +119,8 @@ class Calls(Transformer):
             if field not in ("body", "orelse", "finalbody", "handlers")
         ]  # fmt: skip
         parts = [x for v in own for x in (v if isinstance(v, list) else [v])]
-        found = [n for x in parts if isinstance(x, ast.AST) for n in ast.walk(x)]
-        return [n.id for n in found if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        nodes = [n for x in parts if isinstance(x, ast.AST) for n in ast.walk(x)]
+        return [n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
 
     def visited(self, parts: list[Any]) -> list[Any]:
         """What is made of parts; blocks of statements get their notes."""
@@ -259,7 +259,7 @@ class Calls(Transformer):
         """`owner.name`, read or written."""
         if _runtime_name(node) is not None:
             return node
-        if isinstance(self.known(node.value), ModuleType) and isinstance(node.ctx, ast.Load):
+        if isinstance(self.module_of(node.value), ModuleType) and isinstance(node.ctx, ast.Load):
             return node
         node.value = self.visit(node.value)
         name = ast.Constant(node.attr)
@@ -269,12 +269,12 @@ class Calls(Transformer):
             node.value = _call("owner", node.value, name)
         return node
 
-    def known(self, node: ast.expr) -> Any:
+    def module_of(self, node: ast.expr) -> Any:
         """The module that an expression is, as `torch.nn.functional`."""
         if isinstance(node, ast.Name):
             return None if node.id in self.local else self.names.get(node.id)
         if isinstance(node, ast.Attribute):
-            around = self.known(node.value)
+            around = self.module_of(node.value)
             return vars(around).get(node.attr) if isinstance(around, ModuleType) else None
         return None
 
@@ -354,9 +354,9 @@ def _attribute(name: str) -> ast.Attribute:
 def _call(name: str, *args: ast.expr) -> ast.Call:
     """A call of the run time, at the place of its argument."""
     function = _attribute(name)
-    made = ast.Call(function, list(args), [])
+    call = ast.Call(function, list(args), [])
     if args and hasattr(args[0], "lineno"):
-        for inner in (made, function, function.value, *args[1:]):
+        for inner in (call, function, function.value, *args[1:]):
             if not hasattr(inner, "lineno"):
                 ast.copy_location(inner, args[0])
-    return made
+    return call

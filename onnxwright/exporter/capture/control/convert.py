@@ -44,8 +44,8 @@ def runtime() -> Any:
 
 def original(code: CodeType) -> CodeType:
     """The code that converted code was made of; other code as it is."""
-    found = _ORIGINALS.get(id(code))
-    return code if found is None else found[1]
+    entry = _ORIGINALS.get(id(code))
+    return code if entry is None else entry[1]
 
 
 def is_converted(code: CodeType) -> bool:
@@ -79,25 +79,27 @@ def converted(function: FunctionType) -> FunctionType | None:
         _CONVERTED[id(code)] = code, new
         if new is not None:
             _ORIGINALS[id(new)] = new, code
-    found = _CONVERTED[id(code)][1]
-    if found is None:
+    converted_code = _CONVERTED[id(code)][1]
+    if converted_code is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[NAME] = CellType(runtime())
-    return with_code(function, found, tuple(cells[name] for name in found.co_freevars))
+    return with_code(
+        function, converted_code, tuple(cells[name] for name in converted_code.co_freevars)
+    )
 
 
 def with_code(
     function: FunctionType, code: CodeType, closure: tuple[CellType, ...] | None
 ) -> FunctionType:
     """A copy of a function with other code."""
-    made = FunctionType(
+    new_function = FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-    made.__dict__.update(function.__dict__)
-    return made
+    new_function.__kwdefaults__ = function.__kwdefaults__
+    new_function.__qualname__, new_function.__module__ = function.__qualname__, function.__module__
+    new_function.__dict__.update(function.__dict__)
+    return new_function
 
 
 def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
@@ -109,10 +111,10 @@ def _convert(code: CodeType, names: dict[str, Any]) -> CodeType | None:
         node = tree_of(code, names)
         if node is None:
             return None
-        made = _compiled(_calls(code, names).function(node), code)
+        converted_code = _compiled(_calls(code, names).function(node), code)
     except (OSError, SyntaxError, RecursionError):
         return None
-    return made if set(made.co_freevars) <= {*code.co_freevars, NAME} else None
+    return converted_code if set(converted_code.co_freevars) <= {*code.co_freevars, NAME} else None
 
 
 def tree_of(code: CodeType, names: dict[str, Any] | None) -> _Function | None:
@@ -139,13 +141,13 @@ def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | Non
     first = code.co_firstlineno - 1
     if code.co_name == "<lambda>":
         tree: ast.AST = _file(code.co_filename, lines)
-        found = [
+        lambdas = [
             node for node in ast.walk(tree)
             if isinstance(node, ast.Lambda) and node.lineno == first + 1
         ]  # fmt: skip
-        if len(found) > 1:
-            found = [node for node in found if _has_code(node, code)]
-        return copied(found[0]) if found else None
+        if len(lambdas) > 1:
+            lambdas = [node for node in lambdas if _has_code(node, code)]
+        return copied(lambdas[0]) if lambdas else None
     if first >= len(lines):
         return None
     text = "".join(inspect.getblock(lines[first:]))
@@ -162,9 +164,9 @@ def _definition(code: CodeType, names: dict[str, Any] | None) -> _Function | Non
 
 def _has_code(node: ast.Lambda, code: CodeType) -> bool:
     """Whether a lambda of a line is the one of some code; equal ones are as good as each other."""
-    made = _compiled(copied(node), code)
+    lambda_code = _compiled(copied(node), code)
     parts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars")
-    return all(getattr(made, part) == getattr(code, part) for part in parts)
+    return all(getattr(lambda_code, part) == getattr(code, part) for part in parts)
 
 
 _FILES: dict[str, tuple[list[str], ast.Module]] = {}
@@ -172,10 +174,10 @@ _FILES: dict[str, tuple[list[str], ast.Module]] = {}
 
 def _file(name: str, lines: list[str]) -> ast.Module:
     """The tree of a file; linecache keeps one list of lines until it is read again."""
-    known = _FILES.get(name)
-    if known is None or known[0] is not lines:
-        known = _FILES[name] = (lines, ast.parse("".join(lines)))
-    return known[1]
+    cached_file = _FILES.get(name)
+    if cached_file is None or cached_file[0] is not lines:
+        cached_file = _FILES[name] = (lines, ast.parse("".join(lines)))
+    return cached_file[1]
 
 
 def _is_of(node: _Function, code: CodeType) -> bool:
@@ -201,8 +203,8 @@ def _compiled(node: _Function, code: CodeType) -> CodeType:
         # That of its first decorator: Python counts the lines of code from there.
         node.lineno = code.co_firstlineno
         body = [node]
-    made = compiled(body, name, code, (*code.co_freevars, NAME))
-    return made.replace(co_consts=_with_inner(made, code))
+    new_code = compiled(body, name, code, (*code.co_freevars, NAME))
+    return new_code.replace(co_consts=_with_inner(new_code, code))
 
 
 def compiled(body: list[ast.stmt], name: str, code: CodeType, free: tuple[str, ...]) -> CodeType:
@@ -223,18 +225,18 @@ def compiled(body: list[ast.stmt], name: str, code: CodeType, free: tuple[str, .
         outer.type_params = []
     tree = placed_by_parents(ast.Module([outer], []), place, one_line=False)
     flags = code.co_flags & _FUTURE
-    made = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    module_code = compile(tree, code.co_filename, "exec", flags=flags, dont_inherit=True)
     changes: dict[str, Any] = {"co_name": code.co_name}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
-    return _inner(_inner(made, FACTORY), name).replace(**changes)
+    return _inner(_inner(module_code, FACTORY), name).replace(**changes)
 
 
 def _inner(code: CodeType, name: str) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
 
 
-def _with_inner(made: CodeType, code: CodeType) -> tuple[Any, ...]:
+def _with_inner(new_code: CodeType, code: CodeType) -> tuple[Any, ...]:
     """The constants of new code, with the functions that are defined inside as they were."""
     before: dict[tuple[Any, ...], list[CodeType]] = {}
     for one in code.co_consts:
@@ -242,11 +244,11 @@ def _with_inner(made: CodeType, code: CodeType) -> tuple[Any, ...]:
             before.setdefault(_key(one), []).append(one)
 
     def kept(one: Any) -> Any:
-        known = before.get(_key(one), []) if isinstance(one, CodeType) else []
-        is_same = len(known) == 1 and known[0].co_freevars == one.co_freevars
-        return known[0] if is_same and known[0].co_names == one.co_names else one
+        same_key = before.get(_key(one), []) if isinstance(one, CodeType) else []
+        is_same = len(same_key) == 1 and same_key[0].co_freevars == one.co_freevars
+        return same_key[0] if is_same and same_key[0].co_names == one.co_names else one
 
-    return tuple(map(kept, made.co_consts))
+    return tuple(map(kept, new_code.co_consts))
 
 
 def _key(code: CodeType) -> tuple[Any, ...]:
@@ -275,12 +277,12 @@ def _mangle(node: _Function, code: CodeType) -> None:
 def _private_names(code: CodeType) -> dict[str, str]:
     """Names as `__x` -> as `_Class__x`, in code and in the functions defined inside."""
     names = (*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars)
-    found = {
+    mangled_names = {
         n[n.index("__", 1) :]: n
         for n in names
         if n.startswith("_") and not n.startswith("__") and "__" in n[1:] and not n.endswith("__")
     }
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found |= _private_names(inner)
-    return found
+            mangled_names |= _private_names(inner)
+    return mangled_names

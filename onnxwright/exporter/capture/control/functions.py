@@ -114,10 +114,10 @@ def _is_users(f: Any) -> bool:
 
 def _replaced(store: Store, f: Any) -> Callable[..., Any] | None:
     """What the table of replacements has for a function; None for nothing."""
-    found = replaced(f)
-    if found is None:
+    replacement = replaced(f)
+    if replacement is None:
         return None
-    entry, instead = found
+    entry, instead = replacement
     if not isinstance(entry.function, FunctionType):
         return instead
     own = _of_function(store, f) if isinstance(f, FunctionType) else f
@@ -141,11 +141,11 @@ def _of_function(store: Store, f: FunctionType) -> Any:
             store.ran(f)
             return convert.with_code(f, other, f.__closure__)
     if is_own:
-        made = convert.converted(f)
-        if made is None:
+        converted_copy = convert.converted(f)
+        if converted_copy is None:
             return _without_source(store, f)
         store.ran(f)
-        return made
+        return converted_copy
     if code.co_filename.startswith("<"):
         return _without_source(store, f)
     if store.code_for is None or owner_of(code.co_filename) is Owner.ONNXWRIGHT:
@@ -204,10 +204,10 @@ def _of_method(store: Store, f: MethodType) -> Any:
     elif _is_changing(store, owner, inner, name):
         note_object(store, owner)
     if type(inner) is not FunctionType:
-        made = bound(inner)
+        callee = bound(inner)
     else:
-        made = _of_function(store, inner)
-    return f if made is inner else MethodType(made, owner)
+        callee = _of_function(store, inner)
+    return f if callee is inner else MethodType(callee, owner)
 
 
 def _is_changing(store: Store, owner: Any, inner: Any, name: str) -> bool:
@@ -277,9 +277,9 @@ def _of_class(store: Store, f: type) -> Any:
 
 def _construct(kind: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`kind(*args, **kwargs)` with a converted `__init__`."""
-    made = kind.__new__(kind)
-    bound(kind.__init__)(made, *args, **kwargs)
-    return made
+    instance = kind.__new__(kind)
+    bound(kind.__init__)(instance, *args, **kwargs)
+    return instance
 
 
 def _of_object(store: Store, f: Any) -> Any:
@@ -368,9 +368,9 @@ def setter_of(
     if isinstance(inside, property):
         of_property = inside.fset if is_set else inside.fdel
         return None if of_property is None else functools.partial(bound(of_property), owner)
-    found = getattr(type(inside), special, None)
-    if type(found) is FunctionType and is_convertible(found):
-        return functools.partial(bound(found), inside, owner)
+    descriptor_setter = getattr(type(inside), special, None)
+    if type(descriptor_setter) is FunctionType and is_convertible(descriptor_setter):
+        return functools.partial(bound(descriptor_setter), inside, owner)
     return None
 
 

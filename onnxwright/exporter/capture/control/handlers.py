@@ -77,8 +77,8 @@ def _entered() -> list[Handlers]:
     """The handlers of this thread that are entered, innermost last."""
     if not hasattr(_now, "entered"):
         _now.entered = []
-    found: list[Handlers] = _now.entered
-    return found
+    handlers: list[Handlers] = _now.entered
+    return handlers
 
 
 def handler_of(error: BaseException | None) -> Handler | None:
@@ -107,8 +107,8 @@ def with_handlers(entered: Any, manager: Any, line: int) -> Any:
 def _may_take_errors(manager: Any) -> bool:
     """Whether a context manager of the user may take an error."""
     if isinstance(manager, contextlib._GeneratorContextManager):
-        made: Any = manager.gen
-        return _has_handlers(made.gi_code)
+        generator_manager: Any = manager.gen
+        return _has_handlers(generator_manager.gi_code)
     leave = getattr(type(manager), "__exit__", None)
     if not isinstance(leave, FunctionType) or not is_of_user(leave.__code__.co_filename):
         return False

@@ -84,15 +84,15 @@ class Reached:
     """What objects and functions lead to: containers, attributes of objects, states of C objects.
 
     Args:
-        known: what was looked at before, by its identity.
+        visited: what was looked at before, by its identity.
     """
 
-    def __init__(self, known: Mapping[int, Any] = MappingProxyType({})) -> None:
+    def __init__(self, visited: Mapping[int, Any] = MappingProxyType({})) -> None:
         self.kept: list[Kept] = []
         self.names: dict[int, str] = {}
         self.seen: dict[int, Any] = {}
         self.cells: list[tuple[Cell, Any]] = []
-        self._known = known
+        self._visited = visited
         self._waiting: list[tuple[Any, str, bool]] = []
 
     def look(self, value: Any, name: str, *, of_module: bool) -> None:
@@ -131,7 +131,7 @@ class Reached:
 
     def is_new(self, value: Any) -> bool:
         """Whether a value was not looked at before; it is now."""
-        if id(value) in self.seen or id(value) in self._known:
+        if id(value) in self.seen or id(value) in self._visited:
             return False
         self.seen[id(value)] = value
         return True
@@ -269,8 +269,8 @@ class HeldTensors:
 
     def __init__(self, module: torch.nn.Module, others: Collection[torch.Tensor] = ()) -> None:
         left_out = set(map(_start, others))
-        found = [t for t in _held_tensors(module) if _start(t) not in left_out]
-        self._kept = [(tensor, tensor.detach().clone()) for tensor in found]
+        tensors = [t for t in _held_tensors(module) if _start(t) not in left_out]
+        self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
     def restore(self) -> None:
         """Give the tensors their numbers back."""

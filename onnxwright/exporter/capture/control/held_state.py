@@ -28,8 +28,8 @@ from onnxwright.exporter.torch_internals import pytree
 def run_unchanged(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Run a module, and undo what that does to the module, to its inputs and to random numbers."""
     buffers = [(b, b.detach().clone()) for b in module.buffers()]
-    given, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-    copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given]
+    leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    copies = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
     with torch.random.fork_rng(devices=()), torch.no_grad(), held_state_kept(module, []):
         own, named = pytree.tree_unflatten(copies, spec)
         try:
@@ -130,10 +130,10 @@ def _joined(program: ExportedProgram, other: dict[str, str]) -> ExportedProgram:
     old = program.graph_signature
     kept = [s for s in old.input_specs if s.arg.name not in other]
     signature = type(old)(input_specs=kept, output_specs=list(old.output_specs))
-    made = GraphModule(program.graph_module, graph)
-    made.meta = dict(program.graph_module.meta)
+    joined_module = GraphModule(program.graph_module, graph)
+    joined_module.meta = dict(program.graph_module.meta)
     with warnings.catch_warnings():
         # PyTorch's own class of specifications says this of each copy.
         warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
-        updated: ExportedProgram = program._update(made, signature)
+        updated: ExportedProgram = program._update(joined_module, signature)
     return updated

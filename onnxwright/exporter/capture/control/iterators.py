@@ -42,20 +42,20 @@ def own_iterator(store: Store, items: Any) -> Any:
         return Converted(items, take) if is_of_user(take.__code__.co_filename) else items
     if store.depth:
         raise IteratorTakenError(type(items).__name__)
-    known = store.copies.get(id(items))
-    if known is None:
+    entry = store.copies.get(id(items))
+    if entry is None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
-                made = _copied(items)
+                iterator_copy = _copied(items)
         except Exception:  # noqa: BLE001 - an iterator of C may fail in any way
-            made = items
-        if made is items:
+            iterator_copy = items
+        if iterator_copy is items:
             if store.is_of_before(items):
                 raise IteratorTakenError(type(items).__name__)
             return items  # the program made it
-        known = store.copies[id(items)] = (items, made, repr(made))
-    return known[1]
+        entry = store.copies[id(items)] = (items, iterator_copy, repr(iterator_copy))
+    return entry[1]
 
 
 def _copied(items: Any) -> Any:
@@ -63,11 +63,15 @@ def _copied(items: Any) -> Any:
     reduced = items.__reduce__()
     if isinstance(reduced, str):
         return items
-    made = reduced[0](*[_copied(p) if hasattr(type(p), "__next__") else p for p in reduced[1]])
+    iterator_copy = reduced[0](
+        *[_copied(p) if hasattr(type(p), "__next__") else p for p in reduced[1]]
+    )
     if len(reduced) > 2 and reduced[2] is not None:
         state = reduced[2]
-        made.__setstate__(tuple(map(_of_its_own, state)) if type(state) is tuple else state)
-    return made
+        iterator_copy.__setstate__(
+            tuple(map(_of_its_own, state)) if type(state) is tuple else state
+        )
+    return iterator_copy
 
 
 def _of_its_own(part: Any) -> Any:
@@ -105,8 +109,8 @@ def next_of(store: Store, items: Any, /, *default: Any) -> Any:
 
 def iterator_of(store: Store, *args: Any) -> Any:
     """`iter(items)`."""
-    made = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
-    return made if len(args) == 1 and made is args[0] else made_here(made)
+    iterator = iter(*args) if len(args) > 1 else iter(convert.runtime().iterated(args[0]))
+    return iterator if len(args) == 1 and iterator is args[0] else made_here(iterator)
 
 
 def refuse_unseen(store: Store, owner: Any, name: str) -> None:

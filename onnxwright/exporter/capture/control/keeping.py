@@ -60,9 +60,9 @@ def convert_calls(changes: Changes, store: Store) -> None:
         store.code_for = around.code_for
     changes.later(open_store(store))
     before = torch.nn.Module._call_impl
-    made = convert.converted(before)
-    if made is not None and not convert.is_converted(before.__code__):
-        changes.attribute(torch.nn.Module, "_call_impl", made)
+    converted_call = convert.converted(before)
+    if converted_call is not None and not convert.is_converted(before.__code__):
+        changes.attribute(torch.nn.Module, "_call_impl", converted_call)
 
 
 # -- keeping ---------------------------------------------------------------------------------------
@@ -122,19 +122,19 @@ def held_state_kept(
     store.stand_ins = StandIns(module)
     settings = Settings()
     tensors = HeldTensors(module, list(module.buffers()) if writes_buffers else ())
-    made = Changes()
+    patches = Changes()
     store.was_there, end_ages = ages()
     try:
         with TORCH_LOCK if converts else nullcontext():
             try:
-                _settle_before_torch(made, store)
+                _settle_before_torch(patches, store)
                 if converts:
-                    convert_calls(made, store)
+                    convert_calls(patches, store)
                 else:
-                    made.later(open_store(None))
+                    patches.later(open_store(None))
                 yield
             finally:
-                made.undo()
+                patches.undo()
     finally:
         # PyTorch gave the module copies of its containers: the snapshot has those of before.
         there, old = (module, snapshot.held()), snapshot.identities()
@@ -175,13 +175,13 @@ def _is_computed(write: Write, computed: Mapping[tuple[int, str], Any]) -> bool:
     return (write.after[0] if is_of_module else write.after) is value
 
 
-def _is_stand_in(write: Write, known: StandIns) -> bool:
+def _is_stand_in(write: Write, stand_ins: StandIns) -> bool:
     """Whether a place holds what stands for the parameters and buffers that it held."""
     after = write.after
     if type(after) is dict:
-        after = {key: known.original(value) for key, value in after.items()}
+        after = {key: stand_ins.original(value) for key, value in after.items()}
     elif type(after) is list:
-        after = [known.original(value) for value in after]
+        after = [stand_ins.original(value) for value in after]
     return write.place.is_same(write.before, after)
 
 
@@ -260,13 +260,13 @@ def _parts(write: Write, names: dict[int, str]) -> list[tuple[str, Any, Any]]:
             pairs = enumerate(zip(before, after))
             return [(f"{name}[{n}]", a, b) for n, (a, b) in pairs if not is_same(a, b)]
         return [(name, before, after)]
-    known = names.get(id(place.owner))
-    if known is None or isinstance(place, (Variable, Cell)):
+    owner_name = names.get(id(place.owner))
+    if owner_name is None or isinstance(place, (Variable, Cell)):
         return [(place.text, before, after)]
-    text = place.name or known
-    if known in ("", text) or text.startswith((f"{known}.", f"{known}[")):
+    text = place.name or owner_name
+    if owner_name in ("", text) or text.startswith((f"{owner_name}.", f"{owner_name}[")):
         return [(text, before, after)]
-    return [(f"{known}.{place.name}", before, after)]
+    return [(f"{owner_name}.{place.name}", before, after)]
 
 
 def path_in_modules(value: Any) -> str:
@@ -324,18 +324,18 @@ def _read_by_class(kind: type) -> frozenset[str]:
 @functools.lru_cache(maxsize=16384)
 def names_loaded(code: CodeType) -> frozenset[str]:
     """The names of variables and attributes that code, and functions in it, read; all texts."""
-    found: set[str] = set()
+    names: set[str] = set()
     for i in dis.get_instructions(code):
         if i.opname.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME",
                                 "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_SUPER_ATTR",
                                 "LOAD_FROM_DICT_OR")):  # fmt: skip
-            found.add(str(i.argval))
+            names.add(str(i.argval))
         elif i.opname == "LOAD_CONST" and isinstance(i.argval, str):
-            found.add(i.argval)
+            names.add(i.argval)
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            found |= names_loaded(one)
-    return frozenset(found)
+            names |= names_loaded(one)
+    return frozenset(names)
 
 
 def described(value: Any) -> str:

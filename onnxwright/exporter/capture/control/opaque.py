@@ -134,11 +134,11 @@ _NAMES: dict[str, int | None] = {
 }
 
 
-def _reader(name: str, f: Any, given: int | None) -> Callable[..., Any]:
+def _reader(name: str, f: Any, argument_count: int | None) -> Callable[..., Any]:
     """`f`, which tells the store that it was asked."""
 
     def read(store: Store, /, *args: Any, **kwargs: Any) -> Any:
-        if given is None or len(args) < given:
+        if argument_count is None or len(args) < argument_count:
             store.outside.setdefault(name, model_line())
         return f(*args, **kwargs)
 

@@ -120,11 +120,11 @@ class Attribute(Place):
         names = _attributes(self.owner)
         if self.name in names or not hasattr(type(self.owner), str(self.name)):
             return names.get(self.name, MISSING)
-        found = _stored_by(self.owner, str(self.name))
-        if found is None:
+        descriptor = _stored_by(self.owner, str(self.name))
+        if descriptor is None:
             return MISSING
         try:
-            return found.__get__(self.owner, type(self.owner))
+            return descriptor.__get__(self.owner, type(self.owner))
         except AttributeError:
             return MISSING
 
@@ -187,8 +187,8 @@ class Items(Place):
         kinds: tuple[Any, ...] = (list, set, deque)
         for kind in kinds:
             if isinstance(owner, kind):
-                made = kind.__iter__(owner)
-                return set(made) if kind is set else list(made)
+                iterator = kind.__iter__(owner)
+                return set(iterator) if kind is set else list(iterator)
         if isinstance(owner, MutableMapping):
             return dict(owner.items())
         return owner.copy() if is_array(owner) else owner[:]

@@ -25,7 +25,7 @@ _LEAVES = (*PLAIN, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, Co
 def reached(
     roots: Iterable[Any],
     ran: Iterable[FunctionType],
-    wanted: Iterable[Any],
+    objects: Iterable[Any],
     running: Iterable[tuple[CodeType, dict[str, Any]]] = (),
 ) -> set[int]:
     """Which of some objects can be reached.
@@ -33,16 +33,16 @@ def reached(
     Args:
         roots: objects and functions; all variables of functions count.
         ran: functions that ran: the globals that they read count, too.
-        wanted: the objects.
+        objects: the objects.
         running: code with its globals, which counts as well.
 
     Returns:
         The identities of those that are reached.
     """
-    left = {id(value) for value in wanted}
+    left = {id(value) for value in objects}
     if not left:
         return set()
-    found: set[int] = set()
+    reached_ids: set[int] = set()
     names: set[str] = set()
     waiting: list[Any] = []
     functions = list(ran)
@@ -51,7 +51,7 @@ def reached(
         names |= read
         if id(around) in left:  # by `globals()`
             left.discard(id(around))
-            found.add(id(around))
+            reached_ids.add(id(around))
         waiting += [around[name] for name in read if name in around]
     waiting += functions
     waiting += roots
@@ -63,9 +63,9 @@ def reached(
         seen.add(id(value))
         if id(value) in left:
             left.discard(id(value))
-            found.add(id(value))
+            reached_ids.add(id(value))
         waiting += _held(value, names)
-    return found
+    return reached_ids
 
 
 def _held(value: Any, names: set[str]) -> Iterable[Any]:
@@ -93,13 +93,13 @@ def _held(value: Any, names: set[str]) -> Iterable[Any]:
     return [*gc.get_referents(value), type(value), *held]
 
 
-def named_now(wanted: Iterable[Any]) -> set[int]:
+def named_now(candidates: Iterable[Any]) -> set[int]:
     """Which of some objects the functions that run in a capture have a name for.
 
     Returns:
         The identities of those that their variables, and the globals that they read, lead to.
     """
-    objects = [value for value in wanted if type(value) not in _LEAVES]
+    objects = [value for value in candidates if type(value) not in _LEAVES]
     if not objects:
         return set()
     frame = calling_frame()
@@ -124,11 +124,11 @@ def ages() -> tuple[Callable[[Any], bool], Callable[[], None]]:
         know, as arrays and dicts of numbers; and what is called at the end.
     """
     others = gc.get_objects() if gc.get_freeze_count() else None
-    known, since = set(map(id, others or ())), set[int]()
+    earlier_ids, since = set(map(id, others or ())), set[int]()
 
     def was_there(value: Any) -> bool:
-        if not gc.is_tracked(value) or id(value) in known:
-            return id(value) in known
+        if not gc.is_tracked(value) or id(value) in earlier_ids:
+            return id(value) in earlier_ids
         for generation in range(3):  # the youngest, which are few, first
             if id(value) in since:
                 break
@@ -143,11 +143,11 @@ def ages() -> tuple[Callable[[Any], bool], Callable[[], None]]:
 
 def names_of(code: CodeType) -> frozenset[str]:
     """The names that code, and functions in it, read as globals or attributes."""
-    found = _NAMES.get(code)
-    if found is None:
+    names = _NAMES.get(code)
+    if names is None:
         inner = [names_of(c) for c in code.co_consts if isinstance(c, CodeType)]
-        found = _NAMES[code] = frozenset(code.co_names).union(*inner)
-    return found
+        names = _NAMES[code] = frozenset(code.co_names).union(*inner)
+    return names
 
 
 _NAMES: dict[CodeType, frozenset[str]] = {}

@@ -165,7 +165,7 @@ def replaced(f: Any) -> tuple[Replacement, Callable[..., Any]] | None:
         return None
     for entry in _BY_NAME.get(getattr(f, "__name__", ""), ()):
         if entry.fits(f) and entry.is_for(version_of(entry.library)):
-            return entry, _made(entry, f)
+            return entry, _make_function(entry, f)
     return None
 
 
@@ -178,7 +178,7 @@ def replace_attributes(*, of_users: bool = False) -> None:
     for entry in [one for entries in _BY_NAME.values() for one in reversed(entries)]:
         if entry.is_for(version_of(entry.library)) and (entry.function or not of_users):
             for home, name, f in list(_places(entry)):
-                changes.attribute(home, name, _made(entry, f))
+                changes.attribute(home, name, _make_function(entry, f))
 
 
 def _places(entry: Replacement) -> Iterator[tuple[Any, str, Any]]:
@@ -205,7 +205,7 @@ def is_needed(entry: Change) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _made(entry: Replacement, f: Any) -> Callable[..., Any]:
+def _make_function(entry: Replacement, f: Any) -> Callable[..., Any]:
     return entry.make(f)
 
 

@@ -119,14 +119,14 @@ def read(container: Any) -> Any:
 def traced(value: Any) -> Any:
     """What stands in this capture for a parameter or buffer, by any name; else the value itself."""
     store = current()
-    known = None if store is None else store.stand_ins
-    return value if known is None else known.traced(value)
+    stand_ins = None if store is None else store.stand_ins
+    return value if stand_ins is None else stand_ins.traced(value)
 
 
-def own_names(found: Any) -> Any:
+def own_names(namespace: Any) -> Any:
     """What `locals()`, `vars()` and `dir()` gave, without the names of converted code."""
-    names = [name for name in found if not name.startswith("_ow_")]
-    return {name: found[name] for name in names} if isinstance(found, dict) else names
+    names = [name for name in namespace if not name.startswith("_ow_")]
+    return {name: namespace[name] for name in names} if isinstance(namespace, dict) else names
 
 
 def iterated(items: Any) -> Any:
@@ -211,10 +211,10 @@ def _special(store: Store, kind: type, name: str) -> Any:
     try:
         return store.getters[kind, name]
     except KeyError:
-        found = getattr(kind, name, None)
-        is_own = type(found) is FunctionType and is_convertible(found)
-        store.getters[kind, name] = made = found if is_own else None
-        return made
+        method = getattr(kind, name, None)
+        is_own = type(method) is FunctionType and is_convertible(method)
+        store.getters[kind, name] = converted_method = method if is_own else None
+        return converted_method
 
 
 def _getter(kind: type, name: str) -> Callable[[Any], Any] | None:

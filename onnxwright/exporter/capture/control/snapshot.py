@@ -119,26 +119,28 @@ class Snapshot(Reached):
         Returns:
             What held something else, and is worth a word.
         """
-        found: list[Write] = []
+        writes: list[Write] = []
         early, early_cells = (0, 0) if _others_run() else self._early
         for n, kept in enumerate(self.kept):
             if not kept.differs(kept.before):
                 continue
             now, is_own = kept.items.read(), kept.of_module or n < early
             if kept.has_names:
-                found += self._restore_names(kept, now, is_own=is_own)
+                writes += self._restore_names(kept, now, is_own=is_own)
             elif is_own or _is_traced(now):
                 kept.items.put(kept.before)
-                found.append(Write(_Named(kept.items.owner, kept.name), kept.before, now, _NOWHERE))
+                writes.append(
+                    Write(_Named(kept.items.owner, kept.name), kept.before, now, _NOWHERE)
+                )
         for n, (place, value) in enumerate(self.cells):
             now = place.read()
             if now is not value and (n < early_cells or _is_traced(now)):
                 place.put(value)
-                found.append(Write(place, value, now, _NOWHERE))
-        return found
+                writes.append(Write(place, value, now, _NOWHERE))
+        return writes
 
     def _restore_names(self, kept: Kept, now: dict[Any, Any], *, is_own: bool) -> list[Write]:
-        found: list[Write] = []
+        writes: list[Write] = []
         for name in {**kept.before, **now}:
             one, two = kept.before.get(name, MISSING), now.get(name, MISSING)
             if one is two or is_pythons(name) or is_replacement(one):
@@ -155,8 +157,8 @@ class Snapshot(Reached):
             if _is_left(kept, one, two):
                 continue
             if not is_same(one, two) and not _is_copy(one, two) and (one is not MISSING or traced):
-                found.append(Write(place, one, two, _NOWHERE))
-        return found
+                writes.append(Write(place, one, two, _NOWHERE))
+        return writes
 
 
 class _Named(Place):
@@ -237,5 +239,5 @@ def _is_traced(value: Any, depth: int = 4) -> bool:
 
 
 def _few(items: Iterable[Any]) -> list[Any]:
-    found = list(items)
-    return found if len(found) <= MOST else []
+    item_list = list(items)
+    return item_list if len(item_list) <= MOST else []

@@ -229,9 +229,9 @@ class Store:
             before = set(log)
             value = make()
             new = [e.place for k, e in log.items() if k not in before]
-            found = reached((value,), (), [p.owner for p in new if not self.was_there(p.owner)])
+            ids = reached((value,), (), [p.owner for p in new if not self.was_there(p.owner)])
             for place in new:
-                if id(place.owner) in found:
+                if id(place.owner) in ids:
                     del log[place.key]
             version = getattr(value, "_version", None)
             self.memo[key] = Cached(value, version, model_line(), (log, of_run_time))
@@ -295,9 +295,9 @@ class Store:
         for log in self._logs[:0:-1]:
             _put_back(log)
         ran = [f for f in self.functions.values() if not self._is_made(f)]
-        found = self.taken_back(self._logs[0], roots, ran, self._settled or (), old)
+        writes = self.taken_back(self._logs[0], roots, ran, self._settled or (), old)
         self._logs, self._settled = [{}], None
-        return found
+        return writes
 
     def put_back(self) -> None:
         """Give all places back what they held at first, those of objects made since, too."""
@@ -323,7 +323,7 @@ class Store:
         copies = self.copies.values()
         asked = [items for items, *_ in copies if id(items) not in old]
         old = old | reached(roots, self.functions.values(), asked)
-        return [(repr(items), text, repr(made)) for items, made, text in copies if id(items) in old]
+        return [(repr(items), text, repr(copy)) for items, copy, text in copies if id(items) in old]
 
     def changed_in_cache(self) -> list[tuple[str, int]]:
         """Where functions are called whose results are changed in place: the cache has them."""
@@ -349,15 +349,15 @@ class Store:
         Returns:
             The writes to objects of before.
         """
-        known = {w.place.key for w in settled}
-        found = [*settled, *(w for w in _writes(log) if w.place.key not in known)]
+        settled_keys = {w.place.key for w in settled}
+        writes = [*settled, *(w for w in _writes(log) if w.place.key not in settled_keys)]
         _put_back(log)
-        owners = [w.place.owner for w in found if not _is_old(w.place)]
+        owners = [w.place.owner for w in writes if not _is_old(w.place)]
         # What a cached function gave is there in the next call, too.
         there = (*roots, *(one.value for one in self.memo.values()))
         old = old | reached(there, ran, [one for one in owners if id(one) not in old])
         kept: list[Write] = []
-        for write in found:
+        for write in writes:
             owner = write.place.owner
             if _is_old(write.place) or id(owner) in old or self.was_there(owner):
                 kept.append(write)
@@ -381,8 +381,8 @@ def _is_old(place: Place) -> bool:
 
 
 def _writes(log: _Log) -> list[Write]:
-    found = [Write(e.place, e.before, e.place.read(), e.line) for e in log.values()]
-    return [w for w in found if not w.place.is_same(w.before, w.after)]
+    writes = [Write(e.place, e.before, e.place.read(), e.line) for e in log.values()]
+    return [w for w in writes if not w.place.is_same(w.before, w.after)]
 
 
 def _put_back(log: _Log) -> None:
@@ -424,8 +424,8 @@ def open_store(store: Store | None) -> Callable[[], None]:
 def original(value: Any) -> Any:
     """What a tensor or a module stands for in this capture; the value itself without that."""
     store = current()
-    known = None if store is None else store.stand_ins
-    return value if known is None else known.original(value)
+    stand_ins = None if store is None else store.stand_ins
+    return value if stand_ins is None else stand_ins.original(value)
 
 
 def note_attribute(store: Store, owner: Any, name: str) -> None:

@@ -64,12 +64,12 @@ def copied(node: _Node) -> _Node:
         >>> ast.unparse(copy), copy.body is tree.body
         ('x + 1', False)
     """
-    made = type(node).__new__(type(node))
-    values = made.__dict__
+    new_node = type(node).__new__(type(node))
+    values = new_node.__dict__
     for name, value in node.__dict__.items():
         values[name] = _copied_value(value)
     values.pop(_PLACED, None)
-    return made
+    return new_node
 
 
 def _copied_value(value: Any) -> Any:
@@ -133,15 +133,15 @@ def placed_by_parents(node: _Node, place: Place, *, one_line: bool) -> _Node:
 
 def children(values: dict[str, Any]) -> list[ast.AST]:
     """The nodes with parts that are in the fields of a node, as its `__dict__` has them."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     for value in values.values():
         if type(value) in _PLAIN:
             continue
         if isinstance(value, list):
-            found += [v for v in value if type(v) not in _PLAIN]
+            nodes += [v for v in value if type(v) not in _PLAIN]
         elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
 class Transformer(ast.NodeTransformer):
@@ -160,23 +160,23 @@ class Transformer(ast.NodeTransformer):
             if isinstance(value, list):
                 value[:] = self.visited(value)
             elif isinstance(value, ast.AST):
-                made = self.visit(value)
-                if made is None:
+                replacement = self.visit(value)
+                if replacement is None:
                     delattr(node, name)
                 else:
-                    setattr(node, name, made)
+                    setattr(node, name, replacement)
         return node
 
     def visited(self, parts: list[Any]) -> list[Any]:
         """What is made of a list of nodes."""
-        found: list[Any] = []
+        new_parts: list[Any] = []
         for part in parts:
-            made = part if type(part) in _PLAIN else self.visit(part)
-            if isinstance(made, list):
-                found += made
-            elif made is not None or part is None:
-                found.append(made)
-        return found
+            replacement = part if type(part) in _PLAIN else self.visit(part)
+            if isinstance(replacement, list):
+                new_parts += replacement
+            elif replacement is not None or part is None:
+                new_parts.append(replacement)
+        return new_parts
 
 
 _METHODS: dict[tuple[type, type], Any] = {}
@@ -186,6 +186,6 @@ def _method(kind: type, node: type) -> Any:
     """The method of a transformer for a class of nodes; None where it has none of its own."""
     if (kind, node) not in _METHODS:
         name = f"visit_{node.__name__}"
-        found = getattr(kind, name, None)
-        _METHODS[kind, node] = None if found is getattr(ast.NodeVisitor, name, None) else found
+        method = getattr(kind, name, None)
+        _METHODS[kind, node] = None if method is getattr(ast.NodeVisitor, name, None) else method
     return _METHODS[kind, node]

@@ -118,7 +118,7 @@ def _conditional(
     slots, count = state.slots(), chosen_so_far()
     before = state.read()
     parts: list[Part] = []
-    found: list[list[Any]] = []
+    side_values: list[list[Any]] = []
     raw: list[list[Any]] = []
     chosen_there: list[Chosen] = []
     for side, branch in ((True, then), (False, orelse)):
@@ -128,10 +128,10 @@ def _conditional(
             Region() as region, supposing(condition, side), side_of(then, orelse) as written,
             nullcontext() if sizes is None else sizes.on(side),
         ):  # fmt: skip
-            known: dict[Any, Any] = {}
+            replacements: dict[Any, Any] = {}
             for truth, holds in comparisons().items():
                 if truth not in outside:
-                    known |= region.facts.suppose(holds)
+                    replacements |= region.facts.suppose(holds)
             branch()
             settle(new_writes())
             chosen_there += take_chosen(count)
@@ -143,27 +143,27 @@ def _conditional(
                 held = state.add([place for place, _ in late])
                 before += held
                 after += rows_kept(held, [value for _, value in late])
-                for one in found:  # of the first side
+                for one in side_values:  # of the first side
                     one += map(settled, state.on_other_side(one, held))
                 for one in raw:
                     one += state.on_other_side(one, held)
                 slots = state.slots()
             live = [v for slot, v in zip(slots, after) if slot.live]
             parts.append(region.close(leaves_of(live)))
-            parts[-1].known = known
+            parts[-1].replacements = replacements
             raw.append(after)
-            found.append([settled(value) for value in after])
+            side_values.append([settled(value) for value in after])
         if late and side is False:
             parts[0].give_outer(leaves_of(held), tracer())
     state.write(before)
     for n, (one, two) in enumerate(zip(*raw)):
         if one is two:  # what both sides leave as it is
-            found[0][n] = found[1][n] = one
-    if sizes is not None and _taken(sizes, (then, orelse), parts, list(zip(slots, *found))):
+            side_values[0][n] = side_values[1][n] = one
+    if sizes is not None and _taken(sizes, (then, orelse), parts, list(zip(slots, *side_values))):
         return False
-    merger = Merger((state.contents(found[0]), state.contents(found[1])))
+    merger = Merger((state.contents(side_values[0]), state.contents(side_values[1])))
     builds = []
-    for n, (slot, old, left, right) in enumerate(zip(slots, before, *found)):
+    for n, (slot, old, left, right) in enumerate(zip(slots, before, *side_values)):
         owner = state.owner(n)
         if (left is UNSET) != (right is UNSET):
             state.note_one_sided(n)
@@ -181,10 +181,10 @@ def _conditional(
     frames: list[FrameType | None] = []
     for slot, build in zip(slots, builds):
         values.append(build(results))
-        frames += [returning_frame(slot.name)] * (len(merger.made) - len(frames))
+        frames += [returning_frame(slot.name)] * (len(merger.joined_objects) - len(frames))
     state.write(values)
     add_chosen(chosen_there)
-    note_chosen(merger.made, frames)
+    note_chosen(merger.joined_objects, frames)
     return bool(merger.pairs or parts[0].written or parts[1].written)
 
 
@@ -301,26 +301,26 @@ def choose(condition: Any, parts: list[Part], pairs: list[Pair]) -> list[Any]:
         return []
     outputs: list[list[fx.Node]] = []
     for n, part in enumerate(parts):
-        made = Outputs(part)
+        part_outputs = Outputs(part)
         for pair in pairs:
             mine, other = (pair.left, pair.right) if n == 0 else (pair.right, pair.left)
-            made.add(mine, other, pair.path)
+            part_outputs.add(mine, other, pair.path)
         for node in written:
-            made.add_node(part.placeholder(node))
-        outputs.append(made.nodes)
+            part_outputs.add_node(part.placeholder(node))
+        outputs.append(part_outputs.nodes)
     operands = list(dict.fromkeys([*parts[0].read, *parts[1].read]))
     modules = [part.module(operands, nodes) for part, nodes in zip(parts, outputs)]
     values = operand_values([*operands, *written])
-    given, targets = values[: len(operands)], values[len(operands) :]
+    inputs, targets = values[: len(operands)], values[len(operands) :]
     sides = dict(zip(("true_graph", "false_graph"), modules))
     like = [
         empty(
-            merged_sizes(a.meta["val"].shape, b.meta["val"].shape, [p.known for p in parts]),
+            merged_sizes(a.meta["val"].shape, b.meta["val"].shape, [p.replacements for p in parts]),
             a.meta["val"].dtype,
         )
         for a, b in zip(*outputs)
     ]
-    args = (condition, *modules, tuple(given))
+    args = (condition, *modules, tuple(inputs))
     results = emit(torch.ops.higher_order.cond, sides, args, like)
     with kept_equal():
         for target, value in zip(targets, results[len(pairs) :]):
@@ -382,17 +382,17 @@ class Outputs:
         like = other.shape if isinstance(other, torch.Tensor) else sizes
         shape = self._shape(like)
         node = graph.call_function(aten.full.default, (shape, number), {"dtype": dtype})
-        known = [1 if a == 1 else b for a, b in zip(shape, like)]
-        node.meta["val"] = empty(known, dtype)
+        meta_shape = [1 if a == 1 else b for a, b in zip(shape, like)]
+        node.meta["val"] = empty(meta_shape, dtype)
         self.add_node(node)
 
     def add_node(self, node: fx.Node) -> None:
         """Add a node; a copy, for sides must have one layout and give no operand as it is."""
         layout = {"memory_format": torch.contiguous_format}
-        made = self.part.graph.call_function(aten.clone.default, (node,), layout)
+        clone = self.part.graph.call_function(aten.clone.default, (node,), layout)
         value = node.meta["val"]
-        made.meta["val"] = empty(value.shape, value.dtype)
-        self.nodes.append(made)
+        clone.meta["val"] = empty(value.shape, value.dtype)
+        self.nodes.append(clone)
 
     def _shape(self, like: Sequence[Any]) -> list[Any]:
         """The sizes of a tensor of the other side; 1 where they are known there only."""
@@ -402,8 +402,8 @@ class Outputs:
                 sizes.append(size)
                 continue
             try:
-                found = tracer().unwrap_proxy(size)
+                proxy = tracer().unwrap_proxy(size)
             except Exception:  # noqa: BLE001 - torch has several kinds for a symbol it cannot find
-                found = None
-            sizes.append(self.part.placeholder(found.node) if isinstance(found, fx.Proxy) else 1)
+                proxy = None
+            sizes.append(self.part.placeholder(proxy.node) if isinstance(proxy, fx.Proxy) else 1)
         return sizes

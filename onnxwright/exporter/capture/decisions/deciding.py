@@ -114,16 +114,19 @@ def _by_sizes(
     place = model_line()
     if place in session.sizes.guarded:
         return False
-    before, known = state.read(), Known(test.node.shape_env)
-    count, made = len(recorded.found) if recorded is not None else 0, len(session.sizes.made)
+    before, env_state = state.read(), Known(test.node.shape_env)
+    count, joined_count = (
+        len(recorded.decisions) if recorded is not None else 0,
+        len(session.sizes.joined),
+    )
     try:
         conditional(test, then, orelse, state)
     except Exception as error:  # noqa: BLE001 - an error of either side
         state.write(before)
-        known.restore()
+        env_state.restore()
         if recorded is not None:
             recorded.forget_since(count)
-        del session.sizes.made[made:]
+        del session.sizes.joined[joined_count:]
         session.sizes.guarded[place] = f"{type(error).__name__}: {error}"
         return False
     return True

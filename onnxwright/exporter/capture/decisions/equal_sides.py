@@ -105,7 +105,7 @@ class _Graphs:
         self.modules, self.holds = modules, holds
         places = [[n for n in m.graph.nodes if n.op == "placeholder"] for m in modules]
         self.place = {node: n for nodes in places for n, node in enumerate(nodes)}
-        self.known: dict[tuple[fx.Node, fx.Node], bool] = {}
+        self.verdicts: dict[tuple[fx.Node, fx.Node], bool] = {}
 
     def are_same(self, pairs: Iterable[tuple[fx.Node, fx.Node]]) -> bool:
         """Whether nodes of both graphs have equal values."""
@@ -121,9 +121,9 @@ class _Graphs:
         if not isinstance(one, fx.Node) or not isinstance(two, fx.Node):
             return type(one) is type(two) and bool(one == two)
         one, two = self.plain(one), self.plain(two)
-        if (one, two) not in self.known:
-            self.known[one, two] = self._same_nodes(one, two)
-        return self.known[one, two]
+        if (one, two) not in self.verdicts:
+            self.verdicts[one, two] = self._same_nodes(one, two)
+        return self.verdicts[one, two]
 
     def _same_nodes(self, one: fx.Node, two: fx.Node) -> bool:
         if one in self.place or two in self.place:
@@ -146,10 +146,10 @@ class _Graphs:
     def plain(self, node: fx.Node) -> fx.Node:
         """The node that a node is equal to, without operators that change nothing."""
         while True:
-            found = self._operand(node)
-            if found is None or not _is_alike(found, node):
+            operand = self._operand(node)
+            if operand is None or not _is_alike(operand, node):
                 return node
-            node = found
+            node = operand
 
     def _operand(self, node: fx.Node) -> fx.Node | None:
         """The operand that an operator gives as it is; None if that is not proven."""
@@ -168,8 +168,8 @@ class _Graphs:
             return _node(left[0]) if len(left) == 1 else None
         return None
 
-    def _is(self, number: Any, wanted: Any) -> bool:
-        value, other = _number(number), _number(wanted)
+    def _is(self, number: Any, expected: Any) -> bool:
+        value, other = _number(number), _number(expected)
         return value is not None and other is not None and _numbers(value, other, self.holds)
 
     def _is_of_shape(self, one: Any, two: Any) -> bool:
@@ -180,8 +180,8 @@ class _Graphs:
 
     def _is_whole(self, base: Any, bounds: Sequence[Any]) -> bool:
         """Whether `[start:stop:step]` along an axis is all of a tensor."""
-        given = [*bounds, *(0, None, None, 1)[len(bounds) :]]
-        axis, start, stop, step = given
+        full_bounds = [*bounds, *(0, None, None, 1)[len(bounds) :]]
+        axis, start, stop, step = full_bounds
         shape = _shape(base)
         if shape is None or step != 1 or not isinstance(axis, int):
             return False
@@ -214,8 +214,8 @@ def _number(value: Any) -> Any:
 
 
 def _shape(value: Any) -> Any:
-    found = value.meta.get("val") if isinstance(value, fx.Node) else None
-    return found.shape if isinstance(found, torch.Tensor) else None
+    fake_value = value.meta.get("val") if isinstance(value, fx.Node) else None
+    return fake_value.shape if isinstance(fake_value, torch.Tensor) else None
 
 
 def _is_alike(one: fx.Node, two: fx.Node) -> bool:

@@ -40,13 +40,13 @@ def equal(name: str, one: Any, other: Any) -> Any:
         return each(equal, name, one, other)
     if isinstance(one, OneOf) and has_parts(one._ow_items.values()):
         return each(equal, name, one, other)
-    found = _equal(one, other)
-    if found is NotImplemented:
+    is_equal = _equal(one, other)
+    if is_equal is NotImplemented:
         return own(one, other)
     if name == "Eq":
-        return found
-    answer = decided(found)
-    return combined("not", as_truth(found)) if answer is None else not answer
+        return is_equal
+    answer = decided(is_equal)
+    return combined("not", as_truth(is_equal)) if answer is None else not answer
 
 
 def _equal(one: Any, other: Any) -> Any:
@@ -85,16 +85,16 @@ def _equal_items(one: Any, other: Any) -> Any:
 
 def _all(pairs: Iterable[tuple[Any, Any]]) -> Any:
     """Whether the parts of all pairs are equal."""
-    found: Any = True
+    all_equal: Any = True
     for one, other in pairs:
         answer = True if one is other else equal("Eq", one, other)
-        known = decided(answer)
-        if known is False:
+        part_answer = decided(answer)
+        if part_answer is False:
             return False
-        if known is None:
+        if part_answer is None:
             truth = as_truth(answer)
-            found = truth if found is True else torch.logical_and(found, truth)
-    return found
+            all_equal = truth if all_equal is True else torch.logical_and(all_equal, truth)
+    return all_equal
 
 
 def has_parts(values: Iterable[Any]) -> bool:

@@ -176,17 +176,17 @@ def _rest(parts: Sequence[Callable[[], Any]], stop: bool) -> Any:
 
 def _logic_of_sizes(value: Any, test: Any, rest: Sequence[Callable[[], Any]], stop: bool) -> Any:
     """The same where the first part is decided by sizes."""
-    found = None
+    rest_truth = None
     if isinstance(test, torch.SymBool):
         with test_supposed(torch.sym_not(test) if stop else test):
-            found = _plain(lambda: _rest(rest, stop), of_sizes=True)
-    if isinstance(found, (bool, torch.SymBool)) and value is test and is_open(value):
-        return operator.or_(value, found) if stop else operator.and_(value, found)
+            rest_truth = _plain(lambda: _rest(rest, stop), of_sizes=True)
+    if isinstance(rest_truth, (bool, torch.SymBool)) and value is test and is_open(value):
+        return operator.or_(value, rest_truth) if stop else operator.and_(value, rest_truth)
 
     own = stop if test is value else value
 
     def others() -> Any:
-        return _rest(rest, stop) if found is None else found
+        return _rest(rest, stop) if rest_truth is None else rest_truth
 
     return choose(test, *((lambda: own, others) if stop else (others, lambda: own)))
 
@@ -201,13 +201,13 @@ def _logic_of_tensors(value: Any, rest: Sequence[Callable[[], Any]], stop: bool)
 
     if is_truth(value):
         # Truth values of both: nothing but the answer is used.
-        found = _plain(others)
-        if found is stop:
-            return found  # whatever the first part is
-        if found is (not stop):
+        rest_truth = _plain(others)
+        if rest_truth is stop:
+            return rest_truth  # whatever the first part is
+        if rest_truth is (not stop):
             return value
-        if found is not None:
-            return combined(operation, as_truth(value), as_truth(found))
+        if rest_truth is not None:
+            return combined(operation, as_truth(value), as_truth(rest_truth))
     if stop:
         return defined(choose(value, lambda: value, others), operation, value, None)
     return defined(choose(value, others, lambda: value), operation, value, None)
@@ -221,9 +221,9 @@ def _plain(part: Callable[[], Any], *, of_sizes: bool = False) -> Any:
         of_sizes: whether sizes of inputs decide if it is asked for: they may be 0 elsewhere.
     """
     with Region() as region, side_of(part) as side:
-        found = part()
+        truth = part()
         node = region.mark.next
-        safe = is_truth(found) and not side.end()
+        safe = is_truth(truth) and not side.end()
         while node.op != "root":
             text = str(node.target)
             if node.op == "call_function":
@@ -231,7 +231,7 @@ def _plain(part: Callable[[], Any], *, of_sizes: bool = False) -> Any:
                 safe = safe and not any(word in text for word in words)
             node = node.next
         if safe:
-            return found
+            return truth
         region.discard()
     return None
 
@@ -259,10 +259,10 @@ def chain(names: Sequence[str], *parts: Callable[[], Any]) -> Any:
 
 def _chain(names: Sequence[str], left: Any, parts: Sequence[Callable[[], Any]]) -> Any:
     right = parts[0]()
-    found = _COMPARISONS[names[0]](left, right)
+    comparison = _COMPARISONS[names[0]](left, right)
     if len(parts) == 1:
-        return found
-    return and_(lambda: found, lambda: _chain(names[1:], right, parts[1:]))
+        return comparison
+    return and_(lambda: comparison, lambda: _chain(names[1:], right, parts[1:]))
 
 
 _CONTAINERS: tuple[type, ...] = (tuple, list, List, dict, type({}.keys()), set, frozenset)
@@ -279,8 +279,8 @@ def equal(name: str, one: Any, other: Any) -> Any:
         return name != "Eq"
     if not all(map(is_number, (*one, *other))) or any(map(is_of_run_time, (*one, *other))):
         return equal_values(name, one, other)
-    found = and_(*(functools.partial(operator.eq, *pair) for pair in zip(one, other)))
-    return found if name == "Eq" else not_(found)
+    is_equal = and_(*(functools.partial(operator.eq, *pair) for pair in zip(one, other)))
+    return is_equal if name == "Eq" else not_(is_equal)
 
 
 def _is_of_symbols(value: Any) -> bool:
@@ -298,9 +298,9 @@ def contains(value: Any, container: Any) -> Any:
         value = original(value)
     elif isinstance(value, torch.nn.Module) and isinstance(container, (list, tuple)):
         return original(value) in map(original, container)
-    found = contained(value, container)
-    if found is not None:
-        return found
+    is_contained = contained(value, container)
+    if is_contained is not None:
+        return is_contained
     symbols = _is_of_symbols(value) or (is_number(value) and _is_of_symbols(container))
     if symbols and isinstance(container, (tuple, list)) and container:
         # Of sizes, each comparison knows that those before it do not hold.

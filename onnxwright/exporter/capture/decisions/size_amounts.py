@@ -51,10 +51,10 @@ def amounts_generalized(sides: Sides) -> Iterator[None]:
     Args:
         sides: whose conditions are supposed.
     """
-    found = Amounts(sides)
+    amounts = Amounts(sides)
     changes = Changes()
     for name in _ARITHMETIC:
-        changes.later(sym_node_changed(name, found.computing(name)))
+        changes.later(sym_node_changed(name, amounts.computing(name)))
     try:
         yield
     finally:
@@ -77,8 +77,8 @@ class Amounts:
                 result = own(*operands)
             if self.depth or not isinstance(result, SymNode):
                 return result
-            found = self.general(result)
-            return result if found is None else found
+            general_form = self.general(result)
+            return result if general_form is None else general_form
 
         return compute
 
@@ -97,11 +97,11 @@ class Amounts:
         if not getattr(expression, "free_symbols", None) or free_unbacked_symbols(expression):
             return None
         for condition in self.sides.path:
-            found = general(expression, condition)
-            if found is not None:
+            general_form = general(expression, condition)
+            if general_form is not None:
                 with self.inside():
-                    made = _as_number(found, number.shape_env)
-                return getattr(made, "node", None)
+                    general_number = _as_number(general_form, number.shape_env)
+                return getattr(general_number, "node", None)
         return None
 
 
@@ -109,14 +109,14 @@ class Arguments(CallHandler):
     """Functions of torch are given numbers in their general form.
 
     Args:
-        found: the general forms.
+        amounts: the general forms.
     """
 
     functions = (torch.Tensor.__getitem__, torch.Tensor.__setitem__, *_SLICES)
     kinds = (torch.SymInt,)
 
-    def __init__(self, found: Amounts) -> None:
-        self.found = found
+    def __init__(self, amounts: Amounts) -> None:
+        self.amounts = amounts
 
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
@@ -126,20 +126,20 @@ class Arguments(CallHandler):
         if func in _SLICES and len(args) >= 4 and not kwargs:
             part = self._slice(args[0], args[1], slice(*args[2:4]))
             return func(args[0], args[1], part.start, part.stop, *args[4:])
-        if self.found.sides.path:
+        if self.amounts.sides.path:
             args, kwargs = pytree.tree_map_only(torch.SymInt, self._number, (args, kwargs))
         return func(*args, **kwargs)
 
     def _number(self, number: Any) -> Any:
-        found = self.found.general(number.node)
-        return number if found is None else torch.SymInt(found)
+        general_form = self.amounts.general(number.node)
+        return number if general_form is None else torch.SymInt(general_form)
 
     def _index(self, tensor: Any, index: Any) -> Any:
-        made = [
+        parts = [
             part if axis is None or not isinstance(part, slice) else self._slice(tensor, axis, part)
             for axis, part in axes_of(tensor, index if isinstance(index, tuple) else (index,))
         ]
-        return tuple(made) if isinstance(index, tuple) else made[0]
+        return tuple(parts) if isinstance(index, tuple) else parts[0]
 
     def _slice(self, tensor: Any, axis: int, part: slice) -> slice:
         """A slice with bounds within the tensor, so that torch decides nothing by them."""
@@ -160,13 +160,13 @@ class Arguments(CallHandler):
         of, length = _expression(bound), _expression(size)
         if not of.free_symbols and not length.free_symbols:
             return bound
-        known, always = self.found.sides.facts, Facts()
-        with self.found.inside():
-            if known.proves(of >= 0):
+        side_facts, always = self.amounts.sides.facts, Facts()
+        with self.amounts.inside():
+            if side_facts.proves(of >= 0):
                 return bound if always.proves(of <= length) else torch.sym_min(bound, size)
-            if known.proves(of < 0):
-                found = size + bound
-                return found if always.proves(length + of >= 0) else torch.sym_max(found, 0)
+            if side_facts.proves(of < 0):
+                position = size + bound
+                return position if always.proves(length + of >= 0) else torch.sym_max(position, 0)
         return bound
 
 
@@ -207,10 +207,10 @@ def _as_number(expression: Any, environment: Any) -> Any:
 
 
 def _folded(function: Callable[[Any, Any], Any], operands: list[Any]) -> Any:
-    found = operands[0]
+    accumulated = operands[0]
     for operand in operands[1:]:
-        found = function(found, operand)
-    return found
+        accumulated = function(accumulated, operand)
+    return accumulated
 
 
 _OPERATIONS: Mapping[str, Callable[[list[Any]], Any]] = {
@@ -242,10 +242,10 @@ def general(expression: Any, condition: Any) -> Any:
     """
     if not expression.free_symbols & condition.free_symbols:
         return None
-    for found in (*_rounded(expression), *_limited(expression, condition)):
-        if found != expression and Facts().verdict(sympy.Eq(found, expression)) is None:
-            if Facts((condition,)).proves(sympy.Eq(found, expression)):
-                return found
+    for candidate in (*_rounded(expression), *_limited(expression, condition)):
+        if candidate != expression and Facts().verdict(sympy.Eq(candidate, expression)) is None:
+            if Facts((condition,)).proves(sympy.Eq(candidate, expression)):
+                return candidate
     return None
 
 

@@ -62,7 +62,7 @@ class SizeDecisions:
 
     Fields:
         path: the conditions of the sides that run now.
-        made: the decisions that are exported for both sides.
+        joined: the decisions that are exported for both sides.
         guarded: the lines whose sides cannot be joined.
         choosing: the conditions of the sides whose results are merged.
         filled: the sizes that are not 0 on the sides that run now.
@@ -70,7 +70,7 @@ class SizeDecisions:
     """
 
     path: list[Any] = field(default_factory=list)
-    made: list[SizeDecision] = field(default_factory=list)
+    joined: list[SizeDecision] = field(default_factory=list)
     guarded: dict[tuple[str, int], str] = field(default_factory=dict)
     choosing: list[Any] = field(default_factory=list)
     filled: list[Any] = field(default_factory=list)
@@ -127,16 +127,16 @@ class SizeDecisions:
         for symbol, value in values_of_sizes(env).items():
             if value.is_Integer:
                 now[str(symbol)] = int(value)
-                known = own_range(env.var_to_range[symbol])
-                high = int(known.upper) if known.upper.is_Integer else None
-                ranges[str(symbol)] = int(known.lower), high
-        found = fitting([condition, *self.path, *_stated(env, condition)], now, ranges)
-        if found is None:
+                value_range = own_range(env.var_to_range[symbol])
+                high = int(value_range.upper) if value_range.upper.is_Integer else None
+                ranges[str(symbol)] = int(value_range.lower), high
+        sizes = fitting([condition, *self.path, *_stated(env, condition)], now, ranges)
+        if sizes is None:
             return None
         for symbol, other in env.replacements.items():
-            if str(symbol) in now and (size := value_of(other, found)) is not None:
-                found[str(symbol)] = int(size)
-        return found
+            if str(symbol) in now and (size := value_of(other, sizes)) is not None:
+                sizes[str(symbol)] = int(size)
+        return sizes
 
     @contextmanager
     def side(self, env: Any, condition: Any, sizes: Mapping[str, int]) -> Iterator[None]:
@@ -213,10 +213,10 @@ class SizeDecisions:
         own = node._hint
         if not self._moved or own is None or not isinstance(own, (bool, int, float)):
             return own
-        known = node.__dict__.get("_ow_hint")  # torch asks the same node again and again
-        if known is None or known[0] != self._moved:
-            known = node._ow_hint = self._moved, self._hint_of(node, own)
-        return known[1]
+        cached_hint = node.__dict__.get("_ow_hint")  # torch asks the same node again and again
+        if cached_hint is None or cached_hint[0] != self._moved:
+            cached_hint = node._ow_hint = self._moved, self._hint_of(node, own)
+        return cached_hint[1]
 
     def _hint_of(self, node: Any, own: Any) -> Any:
         """The value of a symbolic number whose hint was `own` when it was made."""
@@ -224,12 +224,12 @@ class SizeDecisions:
         key = expression, type(own)
         if key not in self._hints:
             values = values_of_sizes(node.shape_env)
-            found = value_of(
+            hint = value_of(
                 expression, {str(s): values[s] for s in expression.free_symbols if s in values}
             )
-            if found is None:
+            if hint is None:
                 return own
-            self._hints[key] = type(own)(found)
+            self._hints[key] = type(own)(hint)
         return self._hints[key]
 
     def merged(self, one: Any, two: Any) -> Any:
@@ -298,10 +298,10 @@ class SizeSides:
         Raises:
             NoSizesError: no sizes of this side are found.
         """
-        found = self.at[side]
-        if found is None:
+        side_sizes = self.at[side]
+        if side_sizes is None:
             raise NoSizesError(str(self.conditions[side]))
-        with self.sizes.side(self.env, self.conditions[side], found):
+        with self.sizes.side(self.env, self.conditions[side], side_sizes):
             yield
 
     @contextmanager
@@ -324,8 +324,8 @@ class SizeSides:
             side: the one that is right at all sizes; None for both, in an If.
         """
         condition = self.conditions[side is not False]
-        sizes = tuple(found for found in self.at.values() if found is not None)
-        self.sizes.made.append(SizeDecision(*model_line(), condition, side is None, sizes))
+        sizes = tuple(side_sizes for side_sizes in self.at.values() if side_sizes is not None)
+        self.sizes.joined.append(SizeDecision(*model_line(), condition, side is None, sizes))
 
 
 class EmptySides(SizeSides):
@@ -349,15 +349,15 @@ class EmptySides(SizeSides):
     @contextmanager
     def on(self, side: bool) -> Iterator[None]:
         """In this context, a side runs."""
-        known = self.sizes.filled if side is self.answer else self.sizes.empty
+        symbols = self.sizes.filled if side is self.answer else self.sizes.empty
         count = len(self.env.guards)
-        known.append(self.symbol)
+        symbols.append(self.symbol)
         try:
             yield
             if side is not self.answer and any(map(is_fixed_value, self.env.guards[count:])):
                 raise FixedSizeError(f"{self.symbol} is 0")
         finally:
-            known.remove(self.symbol)
+            symbols.remove(self.symbol)
 
     @contextmanager
     def merging(self) -> Iterator[None]:

@@ -36,10 +36,10 @@ def decided(test: Any) -> bool | None:
         if proxy is None:
             return bool(test)
         if test in session.numbers:
-            known = session.truths.answer(test)
+            answer = session.truths.answer(test)
             truths = set(map(bool, session.numbers.choices(test)))
-            if known is not None or len(truths) == 1:
-                return truths.pop() if known is None else known
+            if answer is not None or len(truths) == 1:
+                return truths.pop() if answer is None else answer
         if proxy.constant is not None:
             with modes_disabled(), torch._C.DisableTorchFunction():
                 return bool(proxy.constant)

@@ -91,17 +91,17 @@ class Expressions(Transformer):
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node, and give what was made its place."""
-        made = super().visit(node)
-        if not isinstance(made, ast.AST) or not hasattr(node, "lineno"):
-            return made
-        if made is not node:
-            _place_at(made, node)
-        if isinstance(made, ast.Call) and not hasattr(made.func, "lineno"):
+        new_node = super().visit(node)
+        if not isinstance(new_node, ast.AST) or not hasattr(node, "lineno"):
+            return new_node
+        if new_node is not node:
+            _place_at(new_node, node)
+        if isinstance(new_node, ast.Call) and not hasattr(new_node.func, "lineno"):
             # One line only: Python counts a call of several as its last.
-            function: Any = _place_at(made.func, node)
+            function: Any = _place_at(new_node.func, node)
             if function.end_lineno != function.lineno:
                 function.end_lineno, function.end_col_offset = node.lineno, function.col_offset
-        return made
+        return new_node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         """`and`, `or`."""
@@ -262,11 +262,11 @@ class Expressions(Transformer):
             return node
         if not any(map(is_starred, node.elts)):
             return node if hasattr(node, "is_bare") else call("own_list", node)
-        made: ast.expr = call("own_list", ast.List([], ast.Load()))
+        new_list: ast.expr = call("own_list", ast.List([], ast.Load()))
         for item in node.elts:
             others = item.value if isinstance(item, ast.Starred) else ast.List([item], ast.Load())
-            made = call("extend", made, others)
-        return made
+            new_list = call("extend", new_list, others)
+        return new_list
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         """`[f(x) for x in items]`: the items may be known at run time only."""
@@ -361,9 +361,9 @@ def _mark_bare(*nodes: ast.AST) -> None:
             node.is_bare = True  # type: ignore[attr-defined]
 
 
-def _place_at(made: ast.AST, node: ast.AST) -> ast.AST:
+def _place_at(new_node: ast.AST, node: ast.AST) -> ast.AST:
     """The same, on the line of another node."""
-    return placed(ast.copy_location(made, node), Place.of(node))
+    return placed(ast.copy_location(new_node, node), Place.of(node))
 
 
 def _is_captured(target: ast.expr, *parts: ast.expr) -> bool:
@@ -375,9 +375,9 @@ def _of_item(clause: ast.comprehension, value: ast.expr) -> ast.Lambda:
     """What a comprehension computes of one item, as a function of the item."""
     one = ast.Tuple([ast.Name("_ow_item", ast.Load())], ast.Load())
     inner = ast.ListComp(value, [ast.comprehension(copied(clause.target), one, [], 0)])
-    made = thunk(ast.Subscript(inner, ast.Constant(0), ast.Load()))
-    made.args.args.append(ast.arg("_ow_item"))
-    return made
+    item_function = thunk(ast.Subscript(inner, ast.Constant(0), ast.Load()))
+    item_function.args.args.append(ast.arg("_ow_item"))
+    return item_function
 
 
 def _text_part(node: ast.expr) -> ast.expr:

@@ -45,7 +45,7 @@ class Generator:
 
     def block(self, block: hir.Block) -> list[ast.stmt]:
         """Statements of Python."""
-        return [made for s in block for made in self.statement(s)]
+        return [statement for s in block for statement in self.statement(s)]
 
     def statement(self, s: hir.Statement) -> list[ast.stmt]:
         """One statement."""
@@ -55,14 +55,14 @@ class Generator:
             return self.for_loop(s)
         if isinstance(s, hir.While):
             return self.while_loop(s)
-        made: ast.stmt
+        statement: ast.stmt
         if isinstance(s, hir.Assign):
-            made = ast.Assign([self.target(t) for t in s.targets], self.value(s.value))
+            statement = ast.Assign([self.target(t) for t in s.targets], self.value(s.value))
         elif isinstance(s, hir.Raise):
             piece = s.exception
             assert isinstance(piece, hir.Verbatim)
             assert isinstance(piece.node, ast.AST)
-            made = self.expressions.visit(copied(piece.node))
+            statement = self.expressions.visit(copied(piece.node))
         else:
             assert isinstance(s, hir.Evaluate)
             assert isinstance(s.value, hir.Verbatim)
@@ -74,23 +74,23 @@ class Generator:
                 )
             visited = self.expressions.visit(copied(node))
             return [visited if isinstance(visited, ast.stmt) else ast.Expr(visited)]
-        return [_at(made, s.span)]
+        return [_at(statement, s.span)]
 
     def value(self, node: hir.Expr) -> ast.expr:
         """An expression."""
-        made: ast.expr
+        expression: ast.expr
         if isinstance(node, hir.Verbatim):
             assert isinstance(node.node, ast.expr)
             visited: ast.expr = self.expressions.visit(copied(node.node))
             return visited
         if isinstance(node, hir.Literal):
-            made = ast.Constant(node.value)  # type: ignore[arg-type]
+            expression = ast.Constant(node.value)  # type: ignore[arg-type]
         elif isinstance(node, hir.Name):
-            made = ast.Name(python_name(node.id), ast.Load())
+            expression = ast.Name(python_name(node.id), ast.Load())
         else:
             assert isinstance(node, hir.Unary)
-            made = call("not_", self.value(node.operand))
-        return _at(made, node.span)
+            expression = call("not_", self.value(node.operand))
+        return _at(expression, node.span)
 
     def target(self, node: hir.Target) -> ast.expr:
         """The target of an assignment."""
@@ -136,9 +136,9 @@ class Generator:
         """`with` or `try` around statements that were rewritten."""
         bare = copy.copy(node)
         bare.body = [ast.Pass()]
-        made: ast.With | ast.Try = self.expressions.visit(copied(bare))
-        made.body = self.block(body) or [ast.Pass()]
-        return made
+        new_node: ast.With | ast.Try = self.expressions.visit(copied(bare))
+        new_node.body = self.block(body) or [ast.Pass()]
+        return new_node
 
     def for_loop(self, s: hir.For) -> list[ast.stmt]:
         """A `for` without exits but its flag."""
@@ -209,12 +209,12 @@ class Generator:
         block: hir.Block,
         bound: list[str],
         span: Span,
-        made: list[ast.stmt] | None = None,
+        statements: list[ast.stmt] | None = None,
         parameter: str | None = None,
     ) -> ast.FunctionDef:
         """A local function that runs a branch, and binds the names of the function around it."""
         self.inside += 1
-        body = made if made is not None else self.block(block)
+        body = statements if statements is not None else self.block(block)
         self.inside -= 1
         args = [ast.arg(parameter)] if parameter else []
         arguments = ast.arguments(
@@ -230,8 +230,8 @@ class Generator:
         glob = [n for n in names if self.outer.get(n) == "global"]
         local = [n for n in names if self.outer.get(n) != "global"]
         self.cells.update(dict.fromkeys(n for n in local if n not in self.outer))
-        made: list[ast.stmt] = [ast.Global(glob)] if glob else []
-        return [*made, ast.Nonlocal(local)] if local else made
+        statements: list[ast.stmt] = [ast.Global(glob)] if glob else []
+        return [*statements, ast.Nonlocal(local)] if local else statements
 
     def state(
         self,
@@ -254,7 +254,7 @@ class Generator:
             posonlyargs=[], args=[ast.arg(value)], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
         function = ast.FunctionDef(setter, arguments, body or [ast.Pass()], [])
-        made = call(
+        state_call = call(
             "State",
             _strings(names),
             _strings(list(map(python_name, live))),
@@ -264,24 +264,24 @@ class Generator:
         caught = [name for name in live if name in self.caught]
         if caught:
             lines: list[ast.expr] = [ast.Constant(self.caught[name]) for name in caught]
-            known = ast.Dict([ast.Constant(name) for name in caught], lines)
-            made.keywords.append(ast.keyword("caught", known))
-        return _at(made, span), [_at(function, span)]
+            caught_lines = ast.Dict([ast.Constant(name) for name in caught], lines)
+            state_call.keywords.append(ast.keyword("caught", caught_lines))
+        return _at(state_call, span), [_at(function, span)]
 
 
 def _pieces(block: hir.Block) -> list[ast.AST]:
     """The verbatim pieces anywhere in a block."""
-    found: list[ast.AST] = []
+    pieces: list[ast.AST] = []
 
     def walk(node: object) -> None:
         if isinstance(node, hir.Verbatim) and isinstance(node.node, ast.AST):
-            found.append(node.node)
+            pieces.append(node.node)
         for child in hir.children(node):
             walk(child)
 
     for s in block:
         walk(s)
-    return found
+    return pieces
 
 
 def _raises(block: hir.Block) -> bool:

@@ -69,9 +69,9 @@ def _visited(nodes: Iterable[ast.AST | None], outer: set[str]) -> Names:
 def _free_names(node: Any) -> list[str]:
     """The names that a nested function takes from around it, in order."""
     outer: set[str] = set()
-    found = _visited(node.body if isinstance(node.body, list) else [node.body], outer)
-    own = {p.arg for p in ast.walk(node.args) if isinstance(p, ast.arg)} | set(found.bound)
-    return [name for name in found.read if name not in own or name in outer]
+    names = _visited(node.body if isinstance(node.body, list) else [node.body], outer)
+    own = {p.arg for p in ast.walk(node.args) if isinstance(p, ast.arg)} | set(names.bound)
+    return [name for name in names.read if name not in own or name in outer]
 
 
 class _Visitor(ast.NodeVisitor):
@@ -229,11 +229,11 @@ def bound_first(statement: ast.stmt, fresh: Callable[[], str]) -> list[ast.stmt]
                 test = ast.UnaryOp(ast.Not(), test)
             before.append(ast.If(test, [_assign(name, part)], []))
         value = ast.Name(name, ast.Load())
-    made = copy.copy(statement)
-    setattr(made, field, value)
+    new_statement = copy.copy(statement)
+    setattr(new_statement, field, value)
     for one in before:
         ast.copy_location(one, statement)
-    return [ast.fix_missing_locations(one) for one in (*before, made)]
+    return [ast.fix_missing_locations(one) for one in (*before, new_statement)]
 
 
 def _binds(*nodes: ast.AST) -> bool:

@@ -118,15 +118,15 @@ class ValueDecisions:
         Yields:
             What each was answered; complete at the end.
         """
-        found = Answers()
+        recorded_answers = Answers()
         with TORCH_LOCK, self.rewritten.running(), noting(most) as answers:
-            yield found
-        found.longest = answers.longest
+            yield recorded_answers
+        recorded_answers.longest = answers.longest
         for choice in self.choices:
-            given = answers.get((choice.file, choice.line), {})
-            taken = given.get((choice.kind, choice.sides))
+            line_answers = answers.get((choice.file, choice.line), {})
+            taken = line_answers.get((choice.kind, choice.sides))
             if taken is None and choice.kind != "Item":
                 # What is a Loop in the model may be an If of Python, and the other way round.
-                taken = set().union(*(a for (kind, _), a in given.items() if kind != "Item"))
+                taken = set().union(*(a for (kind, _), a in line_answers.items() if kind != "Item"))
             if taken:
-                found[choice] = taken
+                recorded_answers[choice] = taken

@@ -64,15 +64,15 @@ def rewritten(code: CodeType, module: dict[str, Any] | None = None) -> CodeType:
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise CannotRewriteError(f"the coroutine `{code.co_name}`", _span(code))
     first = code.co_varnames[0] if code.co_argcount else None
-    made = _function(node, code.co_filename, first, module or {})
+    new_function = _function(node, code.co_filename, first, module or {})
     # The name of the function itself is one of its module, not of the factory.
-    made.name = "_ow_function"
-    made.lineno = code.co_firstlineno
-    found = convert.compiled([made], made.name, code, code.co_freevars)
-    if found.co_freevars != code.co_freevars:
-        names = ", ".join(sorted(set(found.co_freevars) ^ set(code.co_freevars)))
+    new_function.name = "_ow_function"
+    new_function.lineno = code.co_firstlineno
+    new_code = convert.compiled([new_function], new_function.name, code, code.co_freevars)
+    if new_code.co_freevars != code.co_freevars:
+        names = ", ".join(sorted(set(new_code.co_freevars) ^ set(code.co_freevars)))
         raise CannotRewriteError(f"`{code.co_name}`, whose outer names changed ({names})", None)
-    return found
+    return new_code
 
 
 def _function(
@@ -105,10 +105,10 @@ def _function(
             return f
         args = [*f.args.posonlyargs, *f.args.args]
         name = args[0].arg if args else first
-        made = _function(f, file, name, module, nested=True)
-        made.decorator_list = [expressions.visit(d) for d in f.decorator_list]
-        made.args = _defaults_visited(f.args, expressions)
-        return made
+        nested_function = _function(f, file, name, module, nested=True)
+        nested_function.decorator_list = [expressions.visit(d) for d in f.decorator_list]
+        nested_function.args = _defaults_visited(f.args, expressions)
+        return nested_function
 
     local = set(names_of(*body).bound) | _parameters(node.args)
     expressions = Expressions(first, inner_function, local)
@@ -133,10 +133,10 @@ def _function(
     result = ast.Return(value)
     args = call_trees.without_defaults(node.args) if not nested else node.args
     name = node.name if isinstance(node, ast.FunctionDef) else "_ow_lambda"
-    made = ast.FunctionDef(name, args, [*head, *statements, result], [])
-    ast.copy_location(made, node)
-    call_trees.through_store(made, local, module, structure.outer)
-    return placed_by_parents(made, Place.of(made), one_line=True)
+    new_function = ast.FunctionDef(name, args, [*head, *statements, result], [])
+    ast.copy_location(new_function, node)
+    call_trees.through_store(new_function, local, module, structure.outer)
+    return placed_by_parents(new_function, Place.of(new_function), one_line=True)
 
 
 def _frame_readers(body: Iterable[ast.AST], module: dict[str, Any]) -> list[ast.AST]:
@@ -147,7 +147,7 @@ def _frame_readers(body: Iterable[ast.AST], module: dict[str, Any]) -> list[ast.
 
 def _caught_names(body: Iterable[ast.AST]) -> dict[str, int]:
     """Names that are read where an `except` may take that they have no value -> its line."""
-    found: dict[str, int] = {}
+    line_by_name: dict[str, int] = {}
     tries = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Try)]
     for node in tries:
         for handler in node.handlers:
@@ -155,8 +155,8 @@ def _caught_names(body: Iterable[ast.AST]) -> dict[str, int]:
             names = {n.id for n in kinds if isinstance(n, ast.Name)}
             if handler.type is None or names & _OF_UNSET:
                 read = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name))
-                found |= {n.id: handler.lineno for n in read if isinstance(n.ctx, ast.Load)}
-    return found
+                line_by_name |= {n.id: handler.lineno for n in read if isinstance(n.ctx, ast.Load)}
+    return line_by_name
 
 
 _OF_UNSET = frozenset(("BaseException", "Exception", "NameError", "UnboundLocalError"))
@@ -187,8 +187,8 @@ class _Plain(Transformer):
     """
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        made = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        assignment = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+        return ast.fix_missing_locations(ast.copy_location(assignment, node))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         # The annotations of a class are its fields.
@@ -196,17 +196,17 @@ class _Plain(Transformer):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        made: ast.stmt
+        new_statement: ast.stmt
         match node.value:
             case ast.Call(ast.Name("setattr"), [owner, ast.Constant(str(name)), value], []):
-                made = ast.Assign([ast.Attribute(owner, name, ast.Store())], value)
+                new_statement = ast.Assign([ast.Attribute(owner, name, ast.Store())], value)
             case ast.Call(ast.Name("delattr"), [owner, ast.Constant(str(name))], []):
-                made = ast.Delete([ast.Attribute(owner, name, ast.Del())])
+                new_statement = ast.Delete([ast.Attribute(owner, name, ast.Del())])
             case _:
                 return node
         if not name.isidentifier() or name.startswith("__"):  # those have the name of their class
             return node
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        return ast.fix_missing_locations(ast.copy_location(new_statement, node))
 
 
 def _parameters(args: ast.arguments) -> set[str]:
@@ -216,10 +216,10 @@ def _parameters(args: ast.arguments) -> set[str]:
 
 def _defaults_visited(args: ast.arguments, expressions: Expressions) -> ast.arguments:
     """Parameters of a nested function, without annotations."""
-    made = call_trees.without_defaults(args)
-    made.defaults = [expressions.visit(d) for d in args.defaults]
-    made.kw_defaults = [d and expressions.visit(d) for d in args.kw_defaults]
-    return made
+    new_arguments = call_trees.without_defaults(args)
+    new_arguments.defaults = [expressions.visit(d) for d in args.defaults]
+    new_arguments.kw_defaults = [d and expressions.visit(d) for d in args.kw_defaults]
+    return new_arguments
 
 
 def _find(code: CodeType, module: dict[str, Any] | None) -> _Function:

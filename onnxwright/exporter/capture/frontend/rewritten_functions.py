@@ -55,9 +55,9 @@ class Rewritten:
     def code_for(self, function: FunctionType) -> CodeType | None:
         """The code of a function with its decisions rewritten; None for one that stays as it is."""
         code = function.__code__
-        known = self.codes.get(id(code))
-        if known is not None:
-            return known[1]
+        entry = self.codes.get(id(code))
+        if entry is not None:
+            return entry[1]
         equal = EQUAL.get((code.co_filename, code.co_name))
         if equal is not None:
             self.codes[id(code)] = code, equal.__code__
@@ -187,14 +187,14 @@ def _put_back(hooks: dict[int, Any], key: int, hook: Any) -> None:
 def _with_one_result(hook: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(hook)
     def run(*args: Any) -> Any:
-        found = bound(hook)(*args)
-        if isinstance(found, OneOf):
+        hook_result = bound(hook)(*args)
+        if isinstance(hook_result, OneOf):
             code = getattr(hook, "__code__", None)
             raise CannotRewriteError(
                 "a hook that gives None, or another kind of value, on one side",
                 None if code is None else line_of(code.co_filename, code.co_firstlineno),
                 "give its argument back: `return args`, or `return result`, on the other side",
             )
-        return found
+        return hook_result
 
     return run

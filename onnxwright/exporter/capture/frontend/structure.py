@@ -66,9 +66,11 @@ def without_decisions(s: ast.Try, name: str) -> list[ast.stmt]:
     for n, handler in reversed(list(enumerate(s.handlers, 1))):
         error = handler.name or f"{name}_error"
         held = ast.Tuple([ast.Constant(n), ast.Name(error, ast.Load())], ast.Load())
-        made = ast.ExceptHandler(handler.type or _name("BaseException"), error, [_set(name, held)])
-        made.last = handler.body[-1]  # type: ignore[attr-defined] # whether it raises again
-        catching.insert(0, ast.copy_location(made, handler))
+        new_handler = ast.ExceptHandler(
+            handler.type or _name("BaseException"), error, [_set(name, held)]
+        )
+        new_handler.last = handler.body[-1]  # type: ignore[attr-defined] # whether it raises again
+        catching.insert(0, ast.copy_location(new_handler, handler))
         body: list[ast.stmt] = [_Raises(name).visit(x) for x in handler.body]
         if handler.name:
             body.insert(0, _set(handler.name, _item(name, 1)))
@@ -241,7 +243,7 @@ class Structure:
                 out.append(hir.Assign(exit_.span, (hir.NameTarget(exit_.span, value),), result))
             return (*out, set_flag(flag, True, exit_.span))
 
-        made = thread(body, _EXITS, leave, self.flags)
+        new_body = thread(body, _EXITS, leave, self.flags)
         before: list[hir.Statement] = [set_flag(flag, False, span) for flag in used.values()]
         after: list[hir.Statement] = []
         for kind, flag in used.items():
@@ -252,13 +254,13 @@ class Structure:
                 exit_ = hir.Break(span) if kind is hir.Break else hir.Continue(span)
             # An `except`, or a context manager that takes errors, may go on where none is left.
             after.append(hir.If(span, hir.Name(span, flag), (exit_,), ()))
-        return made, before, after
+        return new_body, before, after
 
     def piece(self, node: ast.AST) -> hir.Verbatim:
         """A piece that passes do not look into."""
-        found = names_of(node)
+        names = names_of(node)
         return hir.Verbatim(
-            self.span(node), node, tuple(found.read), tuple(found.bound), tuple(found.captured)
+            self.span(node), node, tuple(names.read), tuple(names.bound), tuple(names.captured)
         )
 
     def span(self, node: Any) -> Span:
@@ -292,10 +294,10 @@ def _without_names_in_test(loop: ast.While) -> ast.While:
         ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
         for test in (loop.test.values if is_and else [loop.test])  # type: ignore[attr-defined]
     ]
-    made = ast.While(ast.Constant(value=True), [*stops, *loop.body], [])
-    for one in (made, *stops):
+    new_loop = ast.While(ast.Constant(value=True), [*stops, *loop.body], [])
+    for one in (new_loop, *stops):
         ast.copy_location(one, loop.test)
-    return ast.fix_missing_locations(ast.copy_location(made, loop))
+    return ast.fix_missing_locations(ast.copy_location(new_loop, loop))
 
 
 def _has_exits(nodes: list[Any]) -> bool:

@@ -43,9 +43,9 @@ def emit(op: Any, modules: dict[str, fx.GraphModule], args: Sequence[Any], resul
         while hasattr(t.root, f"{name}_{n}"):
             n += 1
         t.root.register_module(f"{name}_{n}", module)
-    given = pytree.tree_map(t.unwrap_proxy, tuple(args))
-    given = (*given[:-1], _without_repeats(given[-1], modules.values()))
-    proxy = t.create_proxy("call_function", op, given, {}, name=op._name)
+    proxy_args = pytree.tree_map(t.unwrap_proxy, tuple(args))
+    proxy_args = (*proxy_args[:-1], _without_repeats(proxy_args[-1], modules.values()))
+    proxy = t.create_proxy("call_function", op, proxy_args, {}, name=op._name)
     return track_tensor_tree(results, proxy, constant=None, tracer=t)
 
 
@@ -123,28 +123,28 @@ def _identity(operand: Any) -> Any:
 def merged_sizes(
     one: Sequence[Any],
     two: Sequence[Any],
-    known: Sequence[dict[Any, Any]] = ({}, {}),
+    replacements: Sequence[dict[Any, Any]] = ({}, {}),
 ) -> list[Any]:
     """The sizes of a tensor that has one of two shapes; known at run time where they differ.
 
     Args:
         one, two: the shapes.
-        known: what sizes are where the tensor has each of them.
+        replacements: what sizes are where the tensor has each of them.
     """
-    return [_merged_size(a, b, known) for a, b in zip(one, two)]
+    return [_merged_size(a, b, replacements) for a, b in zip(one, two)]
 
 
-def _merged_size(one: Any, two: Any, known: Sequence[dict[Any, Any]]) -> Any:
-    for size, other, there in ((one, two, known[1]), (two, one, known[0])):
+def _merged_size(one: Any, two: Any, replacements: Sequence[dict[Any, Any]]) -> Any:
+    for size, other, there in ((one, two, replacements[1]), (two, one, replacements[0])):
         # A size of one side is that of the other, too, by what holds there.
         if there and isinstance(size, torch.SymInt) and _by(size, there) == _by(other, there):
             if are_known(free_unbacked_symbols(size)):
                 return size
     session = current()
     if session is not None and session.sizes is not None:
-        found = session.sizes.merged(one, two)
-        if found is not None:
-            return found
+        merged = session.sizes.merged(one, two)
+        if merged is not None:
+            return merged
     symbols = [s for s in (one, two) if isinstance(s, torch.SymInt)]
     exprs = [s.node.expr if isinstance(s, torch.SymInt) else s for s in (one, two)]
     free = {u for s in symbols for u in free_unbacked_symbols(s)}
@@ -172,8 +172,8 @@ def new_size(least: int = 0, most: Any = int_oo) -> Any:
     return size
 
 
-def _by(size: Any, known: dict[Any, Any]) -> Any:
-    return size.node.expr.subs(known) if isinstance(size, torch.SymInt) else size
+def _by(size: Any, replacements: dict[Any, Any]) -> Any:
+    return size.node.expr.subs(replacements) if isinstance(size, torch.SymInt) else size
 
 
 def are_known(symbols: set[Any]) -> bool:

@@ -23,7 +23,9 @@ class Facts:
         self.env = env
         self.ranges = {s: r for s, r in env.var_to_range.items() if _unbacked(s)}
         self.replaced = {s: env.replacements[s] for s in self.ranges if s in env.replacements}
-        self.asserts = {s: len(found) for s, found in env.deferred_runtime_asserts.items()}
+        self.asserts = {
+            s: len(runtime_asserts) for s, runtime_asserts in env.deferred_runtime_asserts.items()
+        }
         self.sizes = set(env.size_like)
         self.axioms = dict(getattr(env, "axioms", ()))
         self.divisible = dict.fromkeys(getattr(env, "divisible", ()))
@@ -47,9 +49,9 @@ class Facts:
         env.guard_or_defer_runtime_assert(condition, "a side of a decision")
         for symbol in self.sizes & symbols:
             if symbol not in env.replacements:
-                known = env.var_to_range[symbol]
-                if known.upper < _LEAST_SIZE:
-                    env.var_to_range[symbol] = ValueRanges(known.lower, _LEAST_SIZE)
+                value_range = env.var_to_range[symbol]
+                if value_range.upper < _LEAST_SIZE:
+                    env.var_to_range[symbol] = ValueRanges(value_range.lower, _LEAST_SIZE)
                 env.size_like.add(symbol)
         return {s: r for s, r in env.replacements.items() if self.replaced.get(s) != r}
 
@@ -68,9 +70,9 @@ class Facts:
         if hasattr(env, "divisible") and list(env.divisible) != list(self.divisible):
             env.divisible = type(env.divisible)(self.divisible)
             changed = True
-        for symbol, known in self.ranges.items():
-            if env.var_to_range.get(symbol) != known:
-                env.var_to_range[symbol] = known
+        for symbol, value_range in self.ranges.items():
+            if env.var_to_range.get(symbol) != value_range:
+                env.var_to_range[symbol] = value_range
                 changed = True
             if env.replacements.get(symbol) != self.replaced.get(symbol):
                 env.replacements.pop(symbol, None)

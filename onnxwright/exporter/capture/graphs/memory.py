@@ -146,11 +146,11 @@ class Aliases:
         tag = alias.origin.tag
         if not isinstance(tag, torch.Tensor):
             return None if tag is None else numbers.get(tag, tag)
-        found: Any = 0
+        new_tag: Any = 0
         for number, new in numbers.items():
             label = self.label(number, alias.origin.views[number])
-            found = torch.where(tag == label, new, found) if label is not None else found
-        return as_number(found)
+            new_tag = torch.where(tag == label, new, new_tag) if label is not None else new_tag
+        return as_number(new_tag)
 
 
 def as_number(tag: Any) -> Any:
@@ -173,8 +173,8 @@ def aliases() -> Aliases:
         return Aliases()
     if session.aliases is None:
         session.aliases = Aliases()
-    found: Aliases = session.aliases
-    return found
+    session_aliases: Aliases = session.aliases
+    return session_aliases
 
 
 NOTHING = Origin({}, 0)
@@ -202,8 +202,8 @@ def origin_of(
         inside: the nodes of the part that ends here.
         outside: the memory of tensors of before it.
     """
-    known = aliases()
-    alias = known.of(node)
+    tracked_aliases = aliases()
+    alias = tracked_aliases.of(node)
     home, views, base = None if alias is None else alias.node, list[fx.Node](), node
     while base is not home and (of := viewed(base)) is not None and memory_of(node) in _all(of):
         if not written_arguments(base):
@@ -216,14 +216,14 @@ def origin_of(
         view = View(base, tuple(views))
         # Operators that are not views may give a tensor of before as it is.
         is_other = base in inside and not view.is_constant() and memory_of(base) in outside
-        number = known.number(view)
+        number = tracked_aliases.number(view)
         return Origin({number: view}, number if is_fixed and not is_other else None)
     if base is home and not views and is_fixed:
         return alias.origin
-    found = {n: View(v.node, (*v.views, *views)) for n, v in alias.origin.views.items()}
-    numbers = {n: known.number(v) for n, v in found.items()}
-    tag = known.part_of(alias, numbers) if base is home and is_fixed else None
-    return Origin({numbers[n]: view for n, view in found.items()}, tag)
+    part_views = {n: View(v.node, (*v.views, *views)) for n, v in alias.origin.views.items()}
+    numbers = {n: tracked_aliases.number(v) for n, v in part_views.items()}
+    tag = tracked_aliases.part_of(alias, numbers) if base is home and is_fixed else None
+    return Origin({numbers[n]: view for n, view in part_views.items()}, tag)
 
 
 def _all(node: fx.Node) -> set[int]:

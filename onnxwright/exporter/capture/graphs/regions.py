@@ -56,7 +56,7 @@ class Part:
         graph: the graph, without an output.
         read: nodes of the other graph that it reads -> its placeholders.
         values: what tensors, by identity, are in the graph.
-        known: what sizes are where the part runs.
+        replacements: what sizes are where the part runs.
         written: nodes of the other graph that it writes to -> the copies that it writes to.
         views: other views of these -> the same views of the copies.
         origins: what tensors, by identity, may be.
@@ -69,7 +69,7 @@ class Part:
     written: dict[fx.Node, fx.Node] = field(default_factory=dict)
     views: dict[fx.Node, fx.Node] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
-    known: dict[Any, Any] = field(default_factory=dict)
+    replacements: dict[Any, Any] = field(default_factory=dict)
     origins: dict[int, Origin] = field(default_factory=dict)
     own: set[int] = field(default_factory=set)
 
@@ -123,8 +123,8 @@ class Part:
     def copy_written(self, node: fx.Node) -> None:
         """Make a copy of a node of the other graph, which the part writes to."""
         if node not in self.written:
-            given = self.placeholder(node)
-            self.written[node] = self.graph.call_function(aten.clone.default, (given,))
+            placeholder = self.placeholder(node)
+            self.written[node] = self.graph.call_function(aten.clone.default, (placeholder,))
             self.written[node].meta["val"] = node.meta.get("val")
 
     def as_view(self, node: fx.Node, base: fx.Node) -> fx.Node:
@@ -145,20 +145,20 @@ class Part:
         Returns:
             A module that gives the outputs as a tuple.
         """
-        made = fx.Graph()
-        known: dict[fx.Node, fx.Node] = {}
+        graph = fx.Graph()
+        node_map: dict[fx.Node, fx.Node] = {}
         copied = {memory_of(node) for node in self.written}
         for n, outer in enumerate(operands):
-            place = made.placeholder(f"operand_{n}")
+            place = graph.placeholder(f"operand_{n}")
             value = outer.meta.get("val")
             # What is written to is the copy, and views of it have its memory.
             place.meta["val"] = _elsewhere(value) if memory_of(outer) in copied else value
             if outer in self.read:
-                known[self.read[outer]] = place
-        made.graph_copy(self.graph, known)
-        made.output(tuple(known[n] for n in outputs))
-        made.lint()
-        return fx.GraphModule(tracer().root, made)
+                node_map[self.read[outer]] = place
+        graph.graph_copy(self.graph, node_map)
+        graph.output(tuple(node_map[n] for n in outputs))
+        graph.lint()
+        return fx.GraphModule(tracer().root, graph)
 
 
 _now = threading.local()
@@ -174,7 +174,7 @@ class Region:
 
     def __init__(self) -> None:
         self.tracer = tracer()
-        self.given: list[fx.Node] = []
+        self.input_nodes: list[fx.Node] = []
         self.closed = False
 
     def __enter__(self) -> Self:
@@ -196,21 +196,21 @@ class Region:
                 self.tracer.graph.erase_node(node)
             self._restore()
 
-    def input(self, made: torch.Tensor) -> None:
+    def input(self, tensor: torch.Tensor) -> None:
         """Make a tensor that was made inside a placeholder; nothing is known of its values."""
-        if getattr(made, "constant", None) is not None:
-            made.constant = None
-        proxy = self.tracer.tensor_tracker[made]
+        if getattr(tensor, "constant", None) is not None:
+            tensor.constant = None
+        proxy = self.tracer.tensor_tracker[tensor]
         if proxy.constant is not None:
-            self.tracer.tensor_tracker[made] = type(proxy)(proxy.proxy, None)
-        self.given.append(proxy.proxy.node)
+            self.tracer.tensor_tracker[tensor] = type(proxy)(proxy.proxy, None)
+        self.input_nodes.append(proxy.proxy.node)
 
     def new_input(self, sizes: Sequence[Any], dtype: torch.dtype) -> Any:
         """A tensor of any sizes that is a placeholder."""
         proxy = self.tracer.create_proxy("call_function", aten.empty.memory_format, ([0],), {})
-        made = track_tensor_tree(empty(sizes, dtype), proxy, constant=None, tracer=self.tracer)
-        self.given.append(proxy.node)
-        return made
+        tensor = track_tensor_tree(empty(sizes, dtype), proxy, constant=None, tracer=self.tracer)
+        self.input_nodes.append(proxy.node)
+        return tensor
 
     def nodes(self) -> list[fx.Node]:
         """The nodes of the region, in order."""
@@ -240,7 +240,7 @@ class Region:
         tags = [one.tag for one in origins.values() if isinstance(one.tag, torch.Tensor)]
         nodes |= {id(tag): node_for(self.tracer, tag) for tag in tags}
         region = self._without_sizes([node for node in self.nodes() if node not in shared])
-        part = self._moved(region, nodes, self.given)
+        part = self._moved(region, nodes, self.input_nodes)
         part.kept, part.origins = [*values, *tags], origins
         part.own = {memory_of(v.node) for one in origins.values() for v in one.views.values()
                     if v.node in inside and not v.is_constant()} - outside  # fmt: skip
@@ -250,20 +250,20 @@ class Region:
         self.closed = True
         return part
 
-    def _shared_constants(self, given: dict[int, fx.Node]) -> set[fx.Node]:
+    def _shared_constants(self, result_nodes: dict[int, fx.Node]) -> set[fx.Node]:
         """Tensors of the model that are written to or given, and are named for the first time here.
 
         They are nodes of the graph around this one, which reads what is written: one for each.
 
         Args:
-            given: the nodes of what the part gives; repeated ones are replaced.
+            result_nodes: the nodes of what the part gives; repeated ones are replaced.
         """
         named = [n for n in self.nodes() if n.op == "get_attr" and "val" in n.meta]
         if not named:
             return set()
         every = [n for node in self.tracer.graph.nodes for n in written_arguments(node)]
         every += [
-            *given.values(),
+            *result_nodes.values(),
             *(v.node for a in aliases().every for v in a.origin.views.values()),
         ]
         written = {base.target for n in every if (base := base_of(n)).op == "get_attr"}
@@ -271,7 +271,9 @@ class Region:
         for node in (n for n in named if n.target in written):
             if first.setdefault(node.target, node) is not node:
                 node.replace_all_uses_with(first[node.target])
-                given.update((k, first[n.target]) for k, n in given.items() if n is node)
+                result_nodes.update(
+                    (k, first[n.target]) for k, n in result_nodes.items() if n is node
+                )
                 self.tracer.graph.erase_node(node)
         for target, node in first.items():
             kind = type(self.tensors[0][1])
@@ -304,12 +306,12 @@ class Region:
         return list(inside)
 
     def _moved(
-        self, region: list[fx.Node], nodes: dict[int, fx.Node], given: list[fx.Node]
+        self, region: list[fx.Node], nodes: dict[int, fx.Node], input_nodes: list[fx.Node]
     ) -> Part:
         part = Part(fx.Graph(), {}, {})
-        inside = set(region) - set(given)
+        inside = set(region) - set(input_nodes)
         # Inputs made inside come first, in their order.
-        for node in given:
+        for node in input_nodes:
             part.placeholder(node)
         for node in region:
             for read in node.all_input_nodes:
@@ -319,11 +321,11 @@ class Region:
             if node not in inside:
                 part.placeholder(node)
         self._copy_written(part, [n for n in region if n in inside], inside)
-        known: dict[fx.Node, fx.Node] = {**part.read, **part.views, **part.written}
+        node_map: dict[fx.Node, fx.Node] = {**part.read, **part.views, **part.written}
         for node in region:
             if node in inside:
-                known[node] = part.graph.node_copy(node, lambda n: known[n])
-        part.values = {key: known[node] for key, node in nodes.items()}
+                node_map[node] = part.graph.node_copy(node, lambda n: node_map[n])
+        part.values = {key: node_map[node] for key, node in nodes.items()}
         return part
 
     def _copy_written(self, part: Part, region: list[fx.Node], inside: set[fx.Node]) -> None:
@@ -363,16 +365,16 @@ class Region:
 
 def node_for(tracer: Any, value: Any) -> fx.Node:
     """The node of a tensor or number; of one that is not traced, a constant's."""
-    found = tracer.unwrap_proxy(value)
-    if not isinstance(found, fx.Proxy):
+    proxy = tracer.unwrap_proxy(value)
+    if not isinstance(proxy, fx.Proxy):
         if isinstance(value, SYMBOLS):
-            found = tracer.unwrap_proxy(torch.scalar_tensor(value))
+            proxy = tracer.unwrap_proxy(torch.scalar_tensor(value))
         else:
-            found = tracer.unwrap_proxy(value.clone())
-            (named,) = found.node.all_input_nodes  # a tensor of the model
-            tracer.graph.erase_node(found.node)
+            proxy = tracer.unwrap_proxy(value.clone())
+            (named,) = proxy.node.all_input_nodes  # a tensor of the model
+            tracer.graph.erase_node(proxy.node)
             return named
-    node: fx.Node = found.node
+    node: fx.Node = proxy.node
     return node
 
 
@@ -407,19 +409,19 @@ def operand_values(nodes: Sequence[fx.Node]) -> list[Any]:
     Returns:
         Tensors and numbers.
     """
-    known = live_values(tracer())
-    return [known[n] if n in known else _made_again(n) for n in nodes]
+    live = live_values(tracer())
+    return [live[n] if n in live else _made_again(n) for n in nodes]
 
 
 def _made_again(node: fx.Node) -> Any:
     """A tensor or number for a node of the trace, which Python may have none of any more."""
-    t, found = tracer(), node.meta["val"]
-    if not isinstance(found, SYMBOLS):
+    t, fake_value = tracer(), node.meta["val"]
+    if not isinstance(fake_value, SYMBOLS):
         with disable_proxy_modes_tracing():
-            found = found.detach()  # it has the memory of the node
-    elif t.unwrap_proxy(found) is not found:
-        return found
-    return track_tensor_tree(found, fx.Proxy(node, t), constant=None, tracer=t)
+            fake_value = fake_value.detach()  # it has the memory of the node
+    elif t.unwrap_proxy(fake_value) is not fake_value:
+        return fake_value
+    return track_tensor_tree(fake_value, fx.Proxy(node, t), constant=None, tracer=t)
 
 
 def empty(sizes: Sequence[Any], dtype: torch.dtype) -> Any:

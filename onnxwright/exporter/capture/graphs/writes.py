@@ -80,14 +80,14 @@ def written_arguments(node: fx.Node) -> list[fx.Node]:
         return []
     if not schema.is_mutable:
         return updated_statistics(node)
-    found: list[fx.Node] = []
+    arguments: list[fx.Node] = []
     for n, argument in enumerate(schema.arguments):
         if argument.alias_info is None or not argument.alias_info.is_write:
             continue
         value = node.args[n] if n < len(node.args) else node.kwargs.get(argument.name)
         items = value if isinstance(value, (list, tuple)) else [value]
-        found += [item for item in items if isinstance(item, fx.Node)]
-    return found
+        arguments += [item for item in items if isinstance(item, fx.Node)]
+    return arguments
 
 
 def memory_of(node: fx.Node) -> int:
@@ -110,8 +110,8 @@ def viewed(node: fx.Node) -> fx.Node | None:
         of, place = args
         returns: Any = getattr(getattr(of.target, "_schema", None), "returns", ())
         if len(returns) == 1 and returns[0].alias_info is not None:
-            found: fx.Node = of
-            return found  # an item of a list of views
+            view_list: fx.Node = of
+            return view_list  # an item of a list of views
     schema = getattr(of.target, "_schema", None)
     if schema is None or not isinstance(place, int) or place >= len(schema.returns):
         return None
@@ -189,14 +189,14 @@ def covered(graph: fx.Graph, *, local: bool = False) -> bool:
 
 def _roots_by_memory(graph: fx.Graph, parents: dict[fx.Node, fx.Node]) -> dict[int, list[fx.Node]]:
     """Values that are not views of a known value, by their memory; found once for a graph."""
-    found: dict[int, list[fx.Node]] = {}
+    roots: dict[int, list[fx.Node]] = {}
     for node in graph.nodes:
         if node in parents or node.op == "output":
             continue
         memory = memory_of(node)
         if memory:
-            found.setdefault(memory, []).append(node)
-    return found
+            roots.setdefault(memory, []).append(node)
+    return roots
 
 
 def _has_hidden_views(root: fx.Node, roots: dict[int, list[fx.Node]]) -> bool:

@@ -84,11 +84,11 @@ def _unflatten_pair(children: Any, context: Any) -> Any:
     layers = getattr(children[1], "layers", None)
     if layers is None or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
         return kind(*children)
-    made = object.__new__(kind)
-    made.self_attention_cache, made.cross_attention_cache = children
+    cache = object.__new__(kind)
+    cache.self_attention_cache, cache.cross_attention_cache = children
     lengths = map(length_of, layers)
-    made.is_updated = {n: not isinstance(x, int) or x > 0 for n, x in enumerate(lengths)}
-    return made
+    cache.is_updated = {n: not isinstance(x, int) or x > 0 for n, x in enumerate(lengths)}
+    return cache
 
 
 def _flatten_static(cache: Any) -> _Flat:
@@ -143,8 +143,8 @@ _DERIVED = {"dtype", "device", "cumulative_length"}
 
 def _know_states(kind: Any) -> None:
     """Let torch flatten a `DynamicCache` with layers that transformers does not flatten."""
-    known = pytree.SUPPORTED_NODES.get(kind)
-    if known is None or getattr(known.flatten_fn, "of_states", False):
+    registration = pytree.SUPPORTED_NODES.get(kind)
+    if registration is None or getattr(registration.flatten_fn, "of_states", False):
         return
 
     def is_plain(cache: Any) -> bool:
@@ -152,19 +152,19 @@ def _know_states(kind: Any) -> None:
 
     def flatten(cache: Any) -> _Flat:
         if is_plain(cache):
-            return known.flatten_fn(cache)  # type: ignore[no-any-return]
+            return registration.flatten_fn(cache)  # type: ignore[no-any-return]
         parts = [_apart(layer) for layer in cache.layers]
         return [tensors for tensors, _ in parts], [_STATES, [rest for _, rest in parts]]
 
     def unflatten(children: Any, context: Any) -> Any:
         if context[0] != _STATES:
-            return _filled(kind, children, context) or known.unflatten_fn(children, context)
+            return _filled(kind, children, context) or registration.unflatten_fn(children, context)
         layers = [_together(*part) for part in zip(children, context[1], strict=True)]
         return _cache_of(kind, layers)
 
     def named(cache: Any) -> Any:
-        if is_plain(cache) and known.flatten_with_keys_fn is not None:
-            return known.flatten_with_keys_fn(cache)
+        if is_plain(cache) and registration.flatten_with_keys_fn is not None:
+            return registration.flatten_with_keys_fn(cache)
         return _numbered(*flatten(cache))
 
     flatten.of_states = True  # type: ignore[attr-defined]
@@ -235,9 +235,9 @@ def _unflatten_derived(kind: Any, children: Any, context: Any) -> Any:
                 lists[name][place] = tensor
         if kept is not None:
             layers.append(_together(own, kept))
-    made = _cache_of(kind, layers)
-    vars(made).update(rest | lists)
-    return made
+    cache = _cache_of(kind, layers)
+    vars(cache).update(rest | lists)
+    return cache
 
 
 def _utils() -> Any:
@@ -246,9 +246,9 @@ def _utils() -> Any:
 
 
 def _cache_of(kind: Any, layers: list[Any]) -> Any:
-    made = object.__new__(kind)
-    _utils().Cache.__init__(made, layers=layers)
-    return made
+    cache = object.__new__(kind)
+    _utils().Cache.__init__(cache, layers=layers)
+    return cache
 
 
 def _apart(layer: Any) -> tuple[dict[str, Any], list[Any]]:

@@ -40,90 +40,90 @@ def _name(dim: Any) -> str | None:
     return dim if isinstance(dim, str) else getattr(dim, "__name__", None)
 
 
-def _sizes(program: ExportedProgram, wanted: Wanted) -> Iterator[_Size]:
+def _sizes(program: ExportedProgram, inputs: Wanted) -> Iterator[_Size]:
     """The sizes of the tensors among the inputs; what was not asked for has None for `dim`."""
     users = [e for e in inputs_of(program) if e.kind is InputKind.USER_INPUT]
     for n, entry in enumerate(users):
         fake = entry.node.meta.get("val")
-        axes = wanted.axes[n] if n < len(wanted.axes) else {}
+        axes = inputs.axes[n] if n < len(inputs.axes) else {}
         for axis, size in enumerate(fake.shape) if isinstance(fake, torch.Tensor) else ():
             yield _Size((n, axis), entry.node.name, axes.get(axis), size)
 
 
-def written_names(wanted: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
+def written_names(inputs: Wanted, places: Mapping[tuple[int, int | None], str]) -> dict[str, str]:
     """Torch's symbols by the names the user wrote, also of sizes torch found to be equal.
 
     Args:
-        wanted: what was asked for.
+        inputs: example inputs, and which dimensions are dynamic.
         places: (flattened input, axis) -> symbol.
 
     Returns:
         Symbol -> name.
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for (n, axis), symbol in places.items():
-        dim = wanted.axes[n].get(axis) if axis is not None and n < len(wanted.axes) else None
+        dim = inputs.axes[n].get(axis) if axis is not None and n < len(inputs.axes) else None
         if (name := _name(dim)) is not None:
-            found.setdefault(symbol, name)
-    return found
+            names.setdefault(symbol, name)
+    return names
 
 
-def declared_ranges(program: ExportedProgram, wanted: Wanted) -> dict[str, tuple[int, int | None]]:
+def declared_ranges(program: ExportedProgram, inputs: Wanted) -> dict[str, tuple[int, int | None]]:
     """The bounds that the user's `Dim` objects set.
 
     Args:
         program: the captured program.
-        wanted: what was asked for.
+        inputs: example inputs, and which dimensions are dynamic.
 
     Returns:
         Torch's symbol -> the smallest and the largest size.
     """
-    found: dict[str, tuple[int, int | None]] = {}
-    for one in _sizes(program, wanted):
+    ranges: dict[str, tuple[int, int | None]] = {}
+    for one in _sizes(program, inputs):
         if isinstance(one.size, torch.SymInt) and one.size.node.expr.is_Symbol:
             symbol, (low, high) = str(one.size.node.expr), range_of(one.dim)
             if low or high is not None:
-                before = found.get(symbol, (0, None))
+                before = ranges.get(symbol, (0, None))
                 highs = [h for h in (before[1], high) if h is not None]
-                found[symbol] = (max(low, before[0]), min(highs, default=None))
-    return found
+                ranges[symbol] = (max(low, before[0]), min(highs, default=None))
+    return ranges
 
 
-def fixed_axes(program: ExportedProgram, wanted: Wanted) -> list[tuple[str, int]]:
+def fixed_axes(program: ExportedProgram, inputs: Wanted) -> list[tuple[str, int]]:
     """The axes that were asked to be dynamic, and have one size.
 
     Args:
         program: the captured program.
-        wanted: what was asked for.
+        inputs: example inputs, and which dimensions are dynamic.
 
     Returns:
         The name of the input and the axis, for each.
     """
-    sizes = [s for s in _sizes(program, wanted) if s.dim is not None and s.is_fixed]
+    sizes = [s for s in _sizes(program, inputs) if s.dim is not None and s.is_fixed]
     return [(s.argument, s.place[1]) for s in sizes]
 
 
-def dynamic_places(program: ExportedProgram, wanted: Wanted) -> dict[tuple[int, int | None], str]:
+def dynamic_places(program: ExportedProgram, inputs: Wanted) -> dict[tuple[int, int | None], str]:
     """Where inputs have sizes that are not numbers.
 
     Args:
         program: the captured program.
-        wanted: what was asked for.
+        inputs: example inputs, and which dimensions are dynamic.
 
     Returns:
         (flattened input, axis) -> what the user called it, or an empty text.
     """
-    return {s.place: s.name or "" for s in _sizes(program, wanted) if not s.is_fixed}
+    return {s.place: s.name or "" for s in _sizes(program, inputs) if not s.is_fixed}
 
 
 def names_of(
-    program: ExportedProgram, wanted: Wanted, notes: tuple[str, ...] = ()
+    program: ExportedProgram, inputs: Wanted, notes: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """Torch's symbols under the strings the user wrote, with warnings for fixed dimensions.
 
     Args:
         program: the captured program.
-        wanted: what was asked for.
+        inputs: example inputs, and which dimensions are dynamic.
         notes: what is known of the reasons for fixed dimensions.
 
     Returns:
@@ -132,7 +132,7 @@ def names_of(
     """
     names: dict[str, str] = {}
     taken: dict[str, int] = {}  # name -> the size of its symbol in the example
-    for one in _sizes(program, wanted):
+    for one in _sizes(program, inputs):
         place = f"dimension {one.place[1]} of `{one.argument}`"
         if one.dim is not None and one.is_fixed:
             shown = place if one.name is None else f"{place} (`{one.name}`)"
@@ -165,25 +165,25 @@ _Place = tuple[int, int]
 
 
 @contextmanager
-def equal_sizes_checked(module: Any, wanted: Wanted) -> Iterator[None]:
+def equal_sizes_checked(module: Any, inputs: Wanted) -> Iterator[None]:
     """In this context, a call of a module begins with a check of the sizes of one name.
 
     With `Dim.AUTO`, torch gives each axis a symbol of its own.
 
     Args:
         module: a module.
-        wanted: the example inputs, and the names of their axes.
+        inputs: the example inputs, and the names of their axes.
     """
-    groups = _groups(wanted)
+    groups = _groups(inputs)
     if not groups:
         yield
         return
 
     def check(_: Any, args: Any, kwargs: Any) -> None:
-        given = pytree.tree_leaves((tuple(args), kwargs))
-        if len(given) == len(wanted.axes):
+        leaves = pytree.tree_leaves((tuple(args), kwargs))
+        if len(leaves) == len(inputs.axes):
             for group in groups:
-                _check_equal([given[n].shape[axis] for n, axis in group])
+                _check_equal([leaves[n].shape[axis] for n, axis in group])
 
     hook = module.register_forward_pre_hook(check, prepend=True, with_kwargs=True)
     try:
@@ -192,16 +192,16 @@ def equal_sizes_checked(module: Any, wanted: Wanted) -> Iterator[None]:
         hook.remove()
 
 
-def _groups(wanted: Wanted) -> list[list[_Place]]:
+def _groups(inputs: Wanted) -> list[list[_Place]]:
     """The places of axes that have one name, and one size in the example."""
-    example = pytree.tree_leaves((tuple(wanted.args), wanted.kwargs))
-    found: dict[tuple[str, int], list[_Place]] = {}
-    if len(example) == len(wanted.axes):
-        for n, axes in enumerate(wanted.axes):
+    example = pytree.tree_leaves((tuple(inputs.args), inputs.kwargs))
+    groups: dict[tuple[str, int], list[_Place]] = {}
+    if len(example) == len(inputs.axes):
+        for n, axes in enumerate(inputs.axes):
             for axis, name in axes.items():
                 if isinstance(name, str) and isinstance(example[n], torch.Tensor):
-                    found.setdefault((name, int(example[n].shape[axis])), []).append((n, axis))
-    return [places for places in found.values() if len(places) > 1]
+                    groups.setdefault((name, int(example[n].shape[axis])), []).append((n, axis))
+    return [places for places in groups.values() if len(places) > 1]
 
 
 def _check_equal(sizes: list[Any]) -> None:

@@ -155,11 +155,11 @@ def import_what_forward_imports(model: torch.nn.Module) -> None:
 def _imported(function: FunctionType) -> list[str]:
     """The names of the modules that a function imports; not of relative imports."""
     instructions = list(dis.get_instructions(function))
-    found = []
+    module_names = []
     for n, instruction in enumerate(instructions):
         if instruction.opname == "IMPORT_NAME" and instructions[n - 2].argval == 0:
-            found.append(str(instruction.argval))
-    return found
+            module_names.append(str(instruction.argval))
+    return module_names
 
 
 # -- proposed shapes -------------------------------------------------------------------------------
@@ -182,14 +182,14 @@ class Proposed:
 
 
 def written_out(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], given: Any
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
 ) -> Proposed:
     """The dynamic shapes that an argument stands for.
 
     Args:
         module: what is exported.
         args, kwargs: the example inputs.
-        given: True (every dimension of every tensor), "auto" (the same, without a warning for
+        dynamic_shapes: True (every axis of every tensor), "auto" (the same, without a warning for
             what the model fixes), a `ShapesCollection` or `AdditionalInputs` of torch.export; any
             other value stands for itself.
 
@@ -199,35 +199,35 @@ def written_out(
     Raises:
         ExportValueError: they cannot be found for these inputs (OW825).
     """
-    if given is None or given is False:
+    if dynamic_shapes is None or dynamic_shapes is False:
         return Proposed(None)
-    if given is True or isinstance(given, str):
-        if isinstance(given, str) and given != "auto":
+    if dynamic_shapes is True or isinstance(dynamic_shapes, str):
+        if isinstance(dynamic_shapes, str) and dynamic_shapes != "auto":
             checks.raise_bad_argument(
                 "dynamic_shapes",
-                f"{shown(given)} is not the name of a way to find them",
+                f"{shown(dynamic_shapes)} is not the name of a way to find them",
                 'give "auto", True, or the shapes by argument name or by position',
             )
         register_caches()
-        found = mapped_with_path(_every_axis, combined_arguments(module, args, kwargs))
-        return Proposed(found, quiet=given == "auto")
-    if not isinstance(given, (ShapesCollection, AdditionalInputs)):
-        return Proposed(given)
+        shapes = mapped_with_path(_every_axis, combined_arguments(module, args, kwargs))
+        return Proposed(shapes, quiet=dynamic_shapes == "auto")
+    if not isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
+        return Proposed(dynamic_shapes)
     register_caches()
     try:
-        found = given.dynamic_shapes(module, args, kwargs)
+        shapes = dynamic_shapes.dynamic_shapes(module, args, kwargs)
     except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
         reason = str(error).splitlines()[0]
         hint = "the tensors in it are those of `args` and `kwargs` themselves"
-        if isinstance(given, AdditionalInputs):
+        if isinstance(dynamic_shapes, AdditionalInputs):
             hint = "every example has the structure and the types of `args` and `kwargs`"
         checks.raise_bad_argument("dynamic_shapes", reason, hint)
-    if isinstance(given, ShapesCollection):
-        return Proposed(found)
+    if isinstance(dynamic_shapes, ShapesCollection):
+        return Proposed(shapes)
 
     def verify(program: ExportedProgram) -> None:
         try:
-            given.verify(program)
+            dynamic_shapes.verify(program)
         except Exception as error:  # noqa: BLE001 - torch says in its own way what does not fit
             checks.raise_bad_argument(
                 "dynamic_shapes",
@@ -235,7 +235,7 @@ def written_out(
                 "the model fixes or bounds a size of it: see the report, or leave the example out",
             )
 
-    return Proposed(found, verify=verify)
+    return Proposed(shapes, verify=verify)
 
 
 def _every_axis(path: Any, leaf: Any) -> Any:

@@ -53,11 +53,11 @@ def related(
         moved = [now[name], *(now[name] + d for d in sorted(steps, key=abs))]
         kept = [n for n in moved if n >= max(low, 1) and (high is None or n <= high)]
         options.append(kept or [now[name]])
-    wanted = _relations(now, fixed)
+    relations = _relations(now, fixed)
     best: tuple[tuple[int, int, int], dict[str, int]] | None = None
     for chosen in itertools.islice(itertools.product(*options), _LOOKED_AT):
         sizes = {**now, **changed, **dict(zip(free, chosen, strict=True))}
-        cost = (*_broken(wanted, sizes), sum(abs(sizes[n] - now[n]) for n in now))
+        cost = (*_broken(relations, sizes), sum(abs(sizes[n] - now[n]) for n in now))
         if best is None or cost < best[0]:
             best = cost, sizes
     assert best is not None  # the product of no options has one combination
@@ -69,27 +69,29 @@ Relations = list[tuple[str, tuple[str, ...], int, int]]
 
 def _relations(now: Mapping[str, int], fixed: tuple[int, ...]) -> Relations:
     """A size beside others, sums of two and constants, with the sign of the difference."""
-    found: Relations = []
+    relations: Relations = []
     for name, size in now.items():
         others = [n for n in now if n != name]
         sums = [*((n,) for n in others), *itertools.combinations_with_replacement(others, 2)]
         for parts in sums:
-            found.append((name, parts, 0, _sign(size - sum(now[p] for p in parts))))
-        found += [(name, (), number, _sign(size - number)) for number in dict.fromkeys(fixed)]
+            relations.append((name, parts, 0, _sign(size - sum(now[p] for p in parts))))
+        relations += [(name, (), number, _sign(size - number)) for number in dict.fromkeys(fixed)]
         for other in others:
             if other > name:
                 total = size + now[other]
-                found += [("", (name, other), n, _sign(n - total)) for n in dict.fromkeys(fixed)]
-    return found
+                relations += [
+                    ("", (name, other), n, _sign(n - total)) for n in dict.fromkeys(fixed)
+                ]
+    return relations
 
 
-def _broken(wanted: Relations, sizes: Mapping[str, int]) -> tuple[int, int]:
+def _broken(relations: Relations, sizes: Mapping[str, int]) -> tuple[int, int]:
     """How many equalities and how many comparisons do not hold any more."""
     equal = compared = 0
-    for name, parts, number, sign in wanted:
+    for name, parts, number, sign in relations:
         total = sum(sizes[p] for p in parts)
-        found = _sign(sizes[name] - total - number) if name else _sign(number - total)
-        if found != sign:
+        new_sign = _sign(sizes[name] - total - number) if name else _sign(number - total)
+        if new_sign != sign:
             equal += sign == 0 and number == 0
             compared += 1
     return equal, compared

@@ -86,8 +86,8 @@ def _for_each_tensor(value: Any, spec: Any) -> Any:
     if type(value) is dict:
         return {key: _for_each_tensor(part, spec) for key, part in value.items()}
     parts = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]
-    made = [_for_each_tensor(part, spec) for part in parts]
-    return tuple(made) if type(value) is tuple else made
+    specs = [_for_each_tensor(part, spec) for part in parts]
+    return tuple(specs) if type(value) is tuple else specs
 
 
 # -- shapes ----------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class Wanted:
             torch takes a size of 1 as fixed.
         dynamic_shapes: in torch's form, without strings.
         axes: for each flat input, what the user wrote for its axes.
-        given: the example inputs where a size of 1 with `Dim.AUTO` stays, for programs that
+        broadcast_inputs: those where a size of 1 with `Dim.AUTO` stays, for programs that
             broadcast it; None where there is no such size.
     """
 
@@ -115,13 +115,13 @@ class Wanted:
     kwargs: dict[str, Any]
     dynamic_shapes: Any
     axes: Axes
-    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    broadcast_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
 
     def broadcasting(self) -> Wanted | None:
         """The same, where torch takes a size of 1 with `Dim.AUTO` as fixed; None without one."""
-        if self.given is None:
+        if self.broadcast_inputs is None:
             return None
-        args, kwargs = self.given
+        args, kwargs = self.broadcast_inputs
         return Wanted(args, kwargs, self.dynamic_shapes, self.axes)
 
     def for_torch(self) -> Wanted:
@@ -147,7 +147,7 @@ class Wanted:
             return None
         axes = [{n: getattr(d, "__name__", d) for n, d in one.items()} for one in self.axes]
         shapes = _without_dims(self.dynamic_shapes)
-        return Wanted(self.args, self.kwargs, shapes, axes, self.given)
+        return Wanted(self.args, self.kwargs, shapes, axes, self.broadcast_inputs)
 
 
 def _without_dims(spec: Any) -> Any:
@@ -199,10 +199,10 @@ def read(
     """
     register_caches()
     args, by_name = _apart(tuple(args), dict(kwargs))
-    given = in_signature_order(module, by_name)
+    ordered_kwargs = in_signature_order(module, by_name)
     if not dynamic_shapes:
-        return Wanted(tuple(args), given, None, [])
-    combined = combined_arguments(module, tuple(args), given)
+        return Wanted(tuple(args), ordered_kwargs, None, [])
+    combined = combined_arguments(module, tuple(args), ordered_kwargs)
     shapes = _by_name(combined, dynamic_shapes, inspect.signature(module.forward).parameters)
     axes: Axes = []
     leaves: list[Any] = []
@@ -211,11 +211,11 @@ def read(
 
     def visit(path: Any, leaf: Any, spec: Any = None) -> Any:
         try:
-            wanted = _axes(leaf, spec)
+            leaf_axes = _axes(leaf, spec)
         except (TypeError, ValueError) as error:
             problems.append((path, str(error)))
             return None
-        axes.append(wanted)
+        axes.append(leaf_axes)
         leaves.append(leaf)
         return _for_torch(_from_front(leaf, spec), dimensions)
 
@@ -229,11 +229,11 @@ def read(
             "None means inputs without dynamic dimensions",
         )
     _raise_first(problems)
-    flat, spec = pytree.tree_flatten((tuple(args), given))
+    flat, spec = pytree.tree_flatten((tuple(args), ordered_kwargs))
     if not isinstance(dynamic_shapes, Mapping):
         cleaned = tuple(cleaned.values())
     if len(flat) != len(leaves):
-        return Wanted(tuple(args), given, cleaned, axes)
+        return Wanted(tuple(args), ordered_kwargs, cleaned, axes)
     unused = _unused_size(combined)
     larger = enlarged(leaves, axes, unused)
     named = [{n: d for n, d in a.items() if not _is_hint(d, "AUTO")} for a in axes]
@@ -275,8 +275,8 @@ def in_signature_order(module: torch.nn.Module, kwargs: dict[str, Any]) -> dict[
         kwargs: the arguments.
     """
     order = list(inspect.signature(module.forward).parameters)
-    known = [n for n in order if n in kwargs]
-    return {n: kwargs[n] for n in [*known, *(k for k in kwargs if k not in order)]}
+    ordered = [n for n in order if n in kwargs]
+    return {n: kwargs[n] for n in [*ordered, *(k for k in kwargs if k not in order)]}
 
 
 def _by_name(combined: dict[str, Any], shapes: Any, parameters: Container[str]) -> dict[str, Any]:
@@ -336,14 +336,14 @@ def _axes(leaf: Any, spec: Any) -> dict[int, Any]:
     if not isinstance(spec, Mapping) and len(spec) != leaf.ndim:
         raise ValueError(f"{len(spec)} entries for a tensor of rank {leaf.ndim}")
     items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
-    found = {}
+    dynamic_axes = {}
     for axis, dim in items:
         if not isinstance(axis, int) or not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(f"axis {axis!r} of a tensor of rank {leaf.ndim}")
         _check_dimension(dim, int(leaf.shape[axis]))
         if dim is not None and not isinstance(dim, int) and not _is_hint(dim, "STATIC"):
-            found[axis % max(leaf.ndim, 1)] = dim
-    return found
+            dynamic_axes[axis % max(leaf.ndim, 1)] = dim
+    return dynamic_axes
 
 
 def _from_front(leaf: Any, spec: Any) -> Any:

@@ -25,26 +25,26 @@ _UNKNOWN = "_onnxwright_count_unknown"
 def warn_sliding(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Warn of sliding-window caches without positions among the inputs (OW836)."""
     try:
-        given = inspect.signature(module.forward).bind_partial(*args, **kwargs).arguments
+        arguments = inspect.signature(module.forward).bind_partial(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        given = {}
-    if not _has_positions({**given, **kwargs}):
+        arguments = {}
+    if not _has_positions({**arguments, **kwargs}):
         for layer in _layers((args, kwargs)):
             kept = int(layer.sliding_window) - 1
             warn(messages.SlidingCache(kept=kept, span=user_span()))
             return
 
 
-def check_sliding(given: Mapping[str, Any]) -> None:
+def check_sliding(arguments: Mapping[str, Any]) -> None:
     """Check that the tokens of sliding-window caches can be counted by the program.
 
     Raises:
         ExportTypeError: a layer has seen more tokens than it keeps, and no positions are given
             (OW826).
     """
-    if _has_positions(given):
+    if _has_positions(arguments):
         return
-    for layer in _layers(list(given.values())):
+    for layer in _layers(list(arguments.values())):
         kept, seen = int(layer.keys.shape[-2]), int(layer.cumulative_length)
         if getattr(layer, _UNKNOWN, False) or seen != kept:
             count = "may have seen more" if seen == kept else f"has seen {seen}"
@@ -65,9 +65,9 @@ def mark_sliding(results: Any) -> None:
             setattr(layer, _UNKNOWN, True)
 
 
-def _has_positions(given: Mapping[str, Any]) -> bool:
+def _has_positions(arguments: Mapping[str, Any]) -> bool:
     """Whether an argument gives the positions of the tokens."""
-    return any("position" in name and value is not None for name, value in given.items())
+    return any("position" in name and value is not None for name, value in arguments.items())
 
 
 def _layers(value: Any) -> Iterator[Any]:

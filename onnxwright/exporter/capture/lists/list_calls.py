@@ -45,8 +45,8 @@ def part_of(items: Sequence[Any], part: slice) -> Rows | None:
     rows = [as_row(item) for item in items]
     if any(row.dtype != rows[0].dtype or row.shape != rows[0].shape for row in rows):
         return None
-    found: Rows = Rows.of_tensor(torch.stack(rows))[part]
-    return found
+    selected: Rows = Rows.of_tensor(torch.stack(rows))[part]
+    return selected
 
 
 def repeated(one: Any, other: Any) -> Any:
@@ -116,22 +116,22 @@ def contained(value: Any, container: Any) -> Any:
     return Rows.of_tensor(numbers).equal_to(value).any()
 
 
-def index_of(values: Any, wanted: Any, *limits: Any) -> Any:
-    """`values.index(wanted)`; the model raises an error where there is none."""
-    if isinstance(wanted, OneOf):
-        return each(index_of, values, wanted, *limits)
-    numbers = numbers_of(values, wanted)
+def index_of(values: Any, element: Any, *limits: Any) -> Any:
+    """`values.index(element)`; the model raises an error where there is none."""
+    if isinstance(element, OneOf):
+        return each(index_of, values, element, *limits)
+    numbers = numbers_of(values, element)
     if numbers is None or limits:
-        return values.index(wanted, *limits)
+        return values.index(element, *limits)
     may_raise(ValueError)
-    return number(Rows.of_tensor(numbers).place_of_value(wanted))
+    return number(Rows.of_tensor(numbers).place_of_value(element))
 
 
-def count_of(values: Any, wanted: Any) -> Any:
-    """`values.count(wanted)`."""
-    if isinstance(wanted, OneOf):
-        return each(count_of, values, wanted)
-    numbers = numbers_of(values, wanted)
+def count_of(values: Any, element: Any) -> Any:
+    """`values.count(element)`."""
+    if isinstance(element, OneOf):
+        return each(count_of, values, element)
+    numbers = numbers_of(values, element)
     if numbers is None:
-        return values.count(wanted)
-    return number(Rows.of_tensor(numbers).equal_to(wanted).sum())
+        return values.count(element)
+    return number(Rows.of_tensor(numbers).equal_to(element).sum())

@@ -31,12 +31,12 @@ def widened(items: Any, like: Rows) -> Rows:
     return items.in_form_of(like) if isinstance(items, Rows) else like.restarted(items)
 
 
-def form_of_item(item: Any, known: set[Any]) -> Rows:
+def form_of_item(item: Any, symbols: set[Any]) -> Rows:
     """An empty list that takes an item of each iteration of a loop, or of a side of a decision.
 
     Args:
         item: the item, or a list of such items.
-        known: the sizes known at run time that exist outside of the iteration or side.
+        symbols: the sizes known at run time that exist outside of the iteration or side.
 
     Returns:
         The list: of ragged columns where items have one axis of another size in each.
@@ -45,13 +45,13 @@ def form_of_item(item: Any, known: set[Any]) -> Rows:
         LoopChangeError: there are more such axes, or the item is not of tensors.
     """
     if isinstance(item, Rows):
-        return item.like() if is_ragged(item) else form_of_item(item.sample(), known)
+        return item.like() if is_ragged(item) else form_of_item(item.sample(), symbols)
     like = like_of(item)
-    return Rows([_for_all_iterations(column, known) for column in like.columns], like.form)
+    return Rows([_for_all_iterations(column, symbols) for column in like.columns], like.form)
 
 
-def _for_all_iterations(column: Column, known: set[Any]) -> Column:
-    axes = [n for n, size in enumerate(column.item_shape) if free_unbacked_symbols(size) - known]
+def _for_all_iterations(column: Column, symbols: set[Any]) -> Column:
+    axes = [n for n, size in enumerate(column.item_shape) if free_unbacked_symbols(size) - symbols]
     if len(axes) > 1:
         raise LoopChangeError("an item of the list", "of one size", "of another")
     return column.like(axes[0]) if axes else column

@@ -121,9 +121,9 @@ def range_(*args: Any) -> Any:
         first, length = ends[0], -torch.div(ends[0] - ends[1], ends[2], rounding_mode="floor")
         return Counted(0, length.clamp(min=0), 1, lambda n: first + n * ends[2])
     if not any(isinstance(a, torch.Tensor) for a in args):
-        known = _places(start, stop, step)
-        if known is not None:
-            return known
+        positions = _places(start, stop, step)
+        if positions is not None:
+            return positions
     if not isinstance(step, int) or not step:
         return range(*args)
     return Counted(start, stop, step, same)
@@ -158,10 +158,10 @@ def enumerate_(items: Any, start: Any = 0) -> Any:
 
     def numbered() -> Any:
         left = taken(items)
-        found = counted(left)
-        if found is None:
+        counter = counted(left)
+        if counter is None:
             return tuple((n + start, one) for n, one in enumerate(left))
-        return Counted(0, found.length, 1, lambda n: (n + start, found.at(n)), found.most)
+        return Counted(0, counter.length, 1, lambda n: (n + start, counter.at(n)), counter.most)
 
     def of_python() -> Any:
         if isinstance(start, int):
@@ -175,8 +175,8 @@ def reversed_(items: Any) -> Any:
     """`reversed(...)`."""
     if isinstance(items, Rows):
         return LazyIterator("list_reverseiterator", lambda: items[::-1])
-    found = counted(items)
-    return reversed(items) if found is None else LazyIterator("range_iterator", found.backwards)
+    counter = counted(items)
+    return reversed(items) if counter is None else LazyIterator("range_iterator", counter.backwards)
 
 
 def zip_(*items: Any, **options: Any) -> Any:
@@ -188,11 +188,11 @@ def map_(function: Any, *items: Any) -> Any:
     """`map(...)`: as long as the shortest."""
 
     def applied() -> Any:
-        given = together(items)
-        found = counted(given)
-        if found is None:
-            return tuple(function(*one) for one in given)
-        return dataclasses.replace(found, item=lambda n: function(*found.item(n)))
+        argument_tuples = together(items)
+        counter = counted(argument_tuples)
+        if counter is None:
+            return tuple(function(*one) for one in argument_tuples)
+        return dataclasses.replace(counter, item=lambda n: function(*counter.item(n)))
 
     return _lazy("map", items, lambda: map(function, *items), applied)
 
@@ -213,23 +213,23 @@ FINITE: Any = (dict, set, frozenset, str, *ITERATORS)
 def together(items: Sequence[Any]) -> Any:
     """Tuples of items, as many as the shortest has; some of the numbers are of run time."""
     parts = [_part(taken(one, whole=len(items) == 1)) for one in items]
-    found = [p for p in parts if isinstance(p, Counted)]
+    counters = [p for p in parts if isinstance(p, Counted)]
     of_python = [len(p) for p in parts if not isinstance(p, Counted)]
-    most = min([*of_python, *(f.most for f in found if f.most is not None)], default=None)
-    if not found:
+    most = min([*of_python, *(f.most for f in counters if f.most is not None)], default=None)
+    if not counters:
         return tuple(zip(*parts))
     if most == 0:
         return ()
-    lengths = [*(f.length for f in found), *of_python]
+    lengths = [*(f.length for f in counters), *of_python]
     shortest = functools.reduce(_smaller, lengths)
     return Counted(0, shortest, 1, lambda n: tuple(_at(p, n) for p in parts), most)
 
 
 def _part(items: Any) -> Any:
     """Items by a counter, or with places."""
-    found = counted(items)
-    if found is not None or isinstance(items, _PLACED):
-        return items if found is None else found
+    counter = counted(items)
+    if counter is not None or isinstance(items, _PLACED):
+        return items if counter is None else counter
     if isinstance(items, range):
         return Counted(items.start, items.stop, items.step, same)
     if isinstance(items, torch.Tensor) and items.ndim:

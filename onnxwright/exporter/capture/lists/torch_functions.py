@@ -110,16 +110,16 @@ def _tensor_of(values: Any, **options: Any) -> torch.Tensor | None:
         return None
     items = [one if (one := _tensor_of(v)) is not None else _item_of(v) for v in values]
     dtype = functools.reduce(torch.promote_types, (item.dtype for item in items))
-    made = torch.stack([item.to(dtype) for item in items])
-    return made.to(options.get("dtype") or dtype)
+    tensor = torch.stack([item.to(dtype) for item in items])
+    return tensor.to(options.get("dtype") or dtype)
 
 
 def of_numbers(own: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.tensor` of a list, of which PyTorch asks no mode where it has symbolic numbers."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        found = _tensor_of(args[0], **kwargs) if args else None
-        return own(*args, **kwargs) if found is None else found
+        tensor = _tensor_of(args[0], **kwargs) if args else None
+        return own(*args, **kwargs) if tensor is None else tensor
 
     return make
 
@@ -132,12 +132,12 @@ def _item_of(value: Any) -> torch.Tensor:
 def _new_tensor(like: Any, values: Any, **options: Any) -> torch.Tensor | None:
     """`like.new_tensor(values)` of sizes, alone or in a list."""
     if isinstance(values, Rows):
-        made: torch.Tensor = _as_tensor(values).to(options.get("dtype") or like.dtype)
-        return made
+        tensor: torch.Tensor = _as_tensor(values).to(options.get("dtype") or like.dtype)
+        return tensor
     if not is_dynamic(values):
         return None
-    given = {"dtype": like.dtype, "device": like.device} | options
-    return refs_tensor(values, dtype=given["dtype"], device=given["device"])
+    all_options = {"dtype": like.dtype, "device": like.device} | options
+    return refs_tensor(values, dtype=all_options["dtype"], device=all_options["device"])
 
 
 def _has_number_of_run_time(values: Any, session: Session) -> bool:
@@ -202,9 +202,9 @@ def _as_tensor(items: Rows, **options: Any) -> torch.Tensor:
         return rows if dtype is None else rows.to(dtype)
     if not items.form.is_ordered:
         raise items.misuse("torch.tensor")
-    made = [_as_tensor(part, **options) for part in items.by_parts()]
-    common = functools.reduce(torch.promote_types, (one.dtype for one in made))
-    return torch.stack([one.to(dtype or common) for one in made], 1)
+    columns = [_as_tensor(part, **options) for part in items.by_parts()]
+    common = functools.reduce(torch.promote_types, (one.dtype for one in columns))
+    return torch.stack([one.to(dtype or common) for one in columns], 1)
 
 
 def _note_type(items: Rows, dtype: torch.dtype) -> None:
@@ -261,9 +261,9 @@ class ListFunctions(CallHandler):
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch."""
         if func in _PARTS:
-            found = _PARTS[func](*args, **kwargs)
-            if found is not None:
-                return found
+            tensors = _PARTS[func](*args, **kwargs)
+            if tensors is not None:
+                return tensors
         if func in _INDEXING and len(args) > 1:
             args = (*at_places(args[0], _index(args[1])), *args[2:])
         for name in ("tensors", "sequences", "data"):

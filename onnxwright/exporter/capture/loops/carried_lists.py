@@ -97,16 +97,16 @@ class CarriedLists:
 
     # -- what an iteration did ---------------------------------------------------------------------
 
-    def has_new_form(self, n: int, old: Any, new: Any, known: set[Any]) -> bool:
+    def has_new_form(self, n: int, old: Any, new: Any, symbols: set[Any]) -> bool:
         """See what an iteration left of a list; whether it gets another form.
 
         Args:
             n: the variable.
             old, new: its lists around the iteration.
-            known: the sizes known at run time that exist outside of it.
+            symbols: the sizes known at run time that exist outside of it.
         """
         if n in self.appended:
-            return self._is_read(n, new, known)
+            return self._is_read(n, new, symbols)
         if old is new or n in self.carried or not all(isinstance(v, list) for v in (old, new)):
             return False
         if isinstance(old, Rows):
@@ -114,16 +114,16 @@ class CarriedLists:
                 return False
             form: Rows | None = old.like()
         else:
-            form = _form_of_growing(old, new, known)
+            form = _form_of_growing(old, new, symbols)
         if form is not None:
             self._forms[n] = form
         return form is not None
 
-    def _is_read(self, n: int, after: Any, known: set[Any]) -> bool:
+    def _is_read(self, n: int, after: Any, symbols: set[Any]) -> bool:
         """Whether an iteration does more with a list than to append to it."""
         if isinstance(after, BuildingRows) and after.loop_list is self.appended[n]:
             results = [x for x in after.results() if isinstance(x, torch.Tensor)]
-            if all(free_unbacked_symbols(list(x.shape)) <= known for x in results):
+            if all(free_unbacked_symbols(list(x.shape)) <= symbols for x in results):
                 return False
         self._to_carry.add(n)  # another list, or as many items as only the iteration knows
         return True
@@ -139,12 +139,12 @@ class CarriedLists:
     def grow(self, items: list[Any], added: Any, error: DisagreementError) -> None:
         """Make a list rows that an iteration adds an item to; the iteration begins anew."""
         state, before = self.variables.state, self.variables.before
-        found = [n for n in range(len(before)) if state.owner(n) is items]
-        found += [n for n, value in enumerate(before) if value is items]
-        found = [n for n in found if n not in self.appended]
-        if not found or not self.variables.slots[found[0]].live:
+        positions = [n for n in range(len(before)) if state.owner(n) is items]
+        positions += [n for n, value in enumerate(before) if value is items]
+        positions = [n for n in positions if n not in self.appended]
+        if not positions or not self.variables.slots[positions[0]].live:
             raise LoopChangeError(error.name, error.left, error.right) from None
-        self._take_form(found[0], form_of_item(added, known_symbols()))
+        self._take_form(positions[0], form_of_item(added, known_symbols()))
 
     def _take_form(self, n: int, form: Rows) -> None:
         """Append to a list, or carry it if its items have different sizes."""
@@ -160,11 +160,11 @@ class CarriedLists:
     def differ(self, error: UnevenItemError) -> None:
         """Make a list of rows one whose items differ in size; the iteration begins anew."""
         loop_list = getattr(error.items, "loop_list", None)
-        found = [n for n, mine in self.appended.items() if mine is loop_list]
-        if not found or len(error.dims) > 1 or len(error.items.form.paths()) > 1:
+        positions = [n for n, mine in self.appended.items() if mine is loop_list]
+        if not positions or len(error.dims) > 1 or len(error.items.form.paths()) > 1:
             raise error
-        one = self.appended.pop(found[0])
-        self._carry_as(found[0], widened(one.head, one.like.like(error.dims[0])))
+        one = self.appended.pop(positions[0])
+        self._carry_as(positions[0], widened(one.head, one.like.like(error.dims[0])))
 
     def carry_read(self, error: ListUseError) -> None:
         """Carry a list that iterations read, as an error says.
@@ -172,10 +172,10 @@ class CarriedLists:
         Raises:
             ListUseError: the loop does not append to this list.
         """
-        found = [n for n, mine in self.appended.items() if mine is error.loop_list]
-        if not found:
+        positions = [n for n, mine in self.appended.items() if mine is error.loop_list]
+        if not positions:
             raise error
-        self.carry(found[0])
+        self.carry(positions[0])
 
     def carry(self, n: int) -> None:
         """Carry a list that iterations do more with than to append to it."""
@@ -196,31 +196,31 @@ class CarriedLists:
         Args:
             after: the variables after an iteration.
         """
-        found = []
+        scanned = []
         for n in self.appended:
             for leaf in after[n].results():
                 dtype, shape = torch.bool, ()
                 if isinstance(leaf, torch.Tensor):
                     dtype, shape = leaf.dtype, tuple(leaf.shape)
                 name = f"an item of {self.variables.slots[n].name}"
-                found.append((Carry(name, UNSET, dtype, shape, False), leaf))
-        return found
+                scanned.append((Carry(name, UNSET, dtype, shape, False), leaf))
+        return scanned
 
     def rows(self, last: torch.Tensor) -> Any:
         """The rows of all iterations, of a value of the last one."""
         if self._count is None and self.trips is not None and self.trips.certain:
             self._count = _not_negative(self.trips.most)
-        found = scan_output(last, self._count, list(last.shape))
+        rows = scan_output(last, self._count, list(last.shape))
         if self._count is None:
-            self._count = found.shape[0]
-        return found
+            self._count = rows.shape[0]
+        return rows
 
 
-def _form_of_growing(old: Any, new: Any, known: set[Any]) -> Rows | None:
+def _form_of_growing(old: Any, new: Any, symbols: set[Any]) -> Rows | None:
     """The form of a list of Python that an iteration gives another length; None for others."""
     if isinstance(new, Rows):
-        return form_of_item(new, known)
-    return form_of_item(item_of(old, new), known) if len(new) != len(old) else None
+        return form_of_item(new, symbols)
+    return form_of_item(item_of(old, new), symbols) if len(new) != len(old) else None
 
 
 def _not_negative(trips: Any) -> Any:

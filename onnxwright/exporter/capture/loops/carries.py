@@ -121,8 +121,8 @@ def stands_for_number(start: Any, pair: Pair) -> bool:
 def _is_number(value: Any) -> bool:
     """Whether a value is a number of Python, or a tensor that stands for one."""
     session = current()
-    known = session is not None and value in session.numbers
-    return known or not isinstance(value, torch.Tensor)
+    is_number_of_run_time = session is not None and value in session.numbers
+    return is_number_of_run_time or not isinstance(value, torch.Tensor)
 
 
 def _axes(value: Any) -> int:
@@ -130,38 +130,38 @@ def _axes(value: Any) -> int:
 
 
 def carried(
-    pairs: Iterable[Pair], known: Sequence[Carry], start: Mapping[str, Any], symbols: set[Any]
+    pairs: Iterable[Pair], carries: Sequence[Carry], start: Mapping[str, Any], symbols: set[Any]
 ) -> tuple[list[Carry], bool, bool]:
     """What a loop carries of a variable, after an iteration was seen.
 
     Args:
         pairs: the leaves that the iteration changes.
-        known: what the loop carried of it before.
+        carries: what the loop carried of it before.
         start: the leaves before the loop, by their paths.
         symbols: the sizes known at run time that exist outside of an iteration.
 
     Returns:
         What it carries; whether there is more; whether something has another type or shape.
     """
-    by_path = {carry.path: carry for carry in known}
-    found, is_other = list(known), False
+    by_path = {carry.path: carry for carry in carries}
+    all_carries, is_other = list(carries), False
     for pair in pairs:
-        wanted = common_dtype(pair.left, pair.right)
+        dtype = common_dtype(pair.left, pair.right)
         both = (pair.left, pair.right)
-        if wanted.is_floating_point and all(_is_number(v) and not _axes(v) for v in both):
-            wanted = torch.float64  # as floats of Python are
+        if dtype.is_floating_point and all(_is_number(v) and not _axes(v) for v in both):
+            dtype = torch.float64  # as floats of Python are
         carry = by_path.get(pair.path)
         last = None if carry is None else carry.shape
         shape = carried_shape(pair.path, pair.left, pair.right, last, symbols)
         if carry is None:
             first = start.get(pair.path, UNSET)
-            found.append(Carry(pair.path, first, wanted, shape, stands_for_number(first, pair),
+            all_carries.append(Carry(pair.path, first, dtype, shape, stands_for_number(first, pair),
                                _types(first, *both)))  # fmt: skip
             continue
         carry.types |= _types(*both)
-        if carry.dtype != wanted or not is_same_shape(carry.shape, shape):
-            carry.dtype, carry.shape, is_other = wanted, shape, True
-    return found, len(found) > len(known), is_other
+        if carry.dtype != dtype or not is_same_shape(carry.shape, shape):
+            carry.dtype, carry.shape, is_other = dtype, shape, True
+    return all_carries, len(all_carries) > len(carries), is_other
 
 
 def start_of(carry: Carry) -> Any:
@@ -180,9 +180,9 @@ def start_of(carry: Carry) -> Any:
 
 def input_of(region: Region, carry: Carry) -> Any:
     """A tensor that stands for a carried one in an iteration."""
-    made = region.new_input(carry.unknown_sizes(), carry.dtype)
-    mark_carried([carry], [made])
-    return made
+    tensor = region.new_input(carry.unknown_sizes(), carry.dtype)
+    mark_carried([carry], [tensor])
+    return tensor
 
 
 def leaf_paths(value: Any, path: str) -> list[tuple[str, Any]]:
@@ -220,18 +220,18 @@ def with_leaves(value: Any, path: str, leaves: dict[str, Any]) -> Any:
     parts = parts_of(value)
     if parts is None:
         return value
-    made = [with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])]
+    new_parts = [with_leaves(v, f"{path}{k}", leaves) for k, v in zip(parts[0], parts[1])]
     # A container without any of them is the one that other variables have.
-    if all(a is b for a, b in zip(made, parts[1])):
+    if all(a is b for a, b in zip(new_parts, parts[1])):
         return value
-    return parts[2](made)
+    return parts[2](new_parts)
 
 
 # -- sizes that iterations change: `x = torch.cat([x, row])` -------------------------------------
 
 
 def carried_shape(
-    path: str, before: Any, after: Any, last: Sequence[Any] | None, known: set[Any]
+    path: str, before: Any, after: Any, last: Sequence[Any] | None, symbols: set[Any]
 ) -> tuple[Any, ...]:
     """The sizes of a carried tensor.
 
@@ -239,7 +239,7 @@ def carried_shape(
         path: what the user calls it.
         before, after: its values around an iteration; at least one is a tensor or both are numbers.
         last: the sizes that were found before; None if it was not carried.
-        known: the sizes known at run time that exist outside of the iteration.
+        symbols: the sizes known at run time that exist outside of the iteration.
 
     Returns:
         A size for each axis; an `OwnSize` where it changes.
@@ -254,16 +254,16 @@ def carried_shape(
             raise LoopChangeError(path, words(before), words(after))
         sizes = last if last is not None and len(last) == after.ndim else before.shape
         triples = zip(before.shape, after.shape, sizes)
-        return tuple(_carried_size(a, b, found) for a, b, found in triples)
-    return tuple(n if free_unbacked_symbols(n) <= known else OwnSize(0) for n in after.shape)
+        return tuple(_carried_size(a, b, size) for a, b, size in triples)
+    return tuple(n if free_unbacked_symbols(n) <= symbols else OwnSize(0) for n in after.shape)
 
 
-def _carried_size(before: Any, after: Any, found: Any) -> Any:
-    """One size of a carried tensor; `found` is what it was taken for."""
-    if isinstance(found, OwnSize):
-        return found if statically_known_true(after >= found.least) else OwnSize(0)
+def _carried_size(before: Any, after: Any, size: Any) -> Any:
+    """One size of a carried tensor; `size` is what it was taken for."""
+    if isinstance(size, OwnSize):
+        return size if statically_known_true(after >= size.least) else OwnSize(0)
     if _expression(before) == _expression(after) or statically_known_true(before == after):
-        return found
+        return size
     # A tensor that grows has at least the elements that it begins with.
     least = before if isinstance(before, int) else 1
     return OwnSize(least if statically_known_true(after >= before) else 0)
@@ -307,25 +307,25 @@ def emit_loop(
     scans = [node_of(tracer(), x) for x in begun[len(carried) :]]
     first, second = list(test.read)[: len(carried)], list(body.read)[: len(carried)]
     written = [n for n in body.written if n not in second]
-    made = Outputs(body)
+    body_outputs = Outputs(body)
     for carry, leaf in every:
-        made.add(leaf, leaf, carry.path, carry.dtype, carry.sizes())
+        body_outputs.add(leaf, leaf, carry.path, carry.dtype, carry.sizes())
     for node in written:
-        made.add_node(body.written[node])
+        body_outputs.add_node(body.written[node])
     truth = Outputs(test)
     truth.add(going, going, "the condition", torch.bool)
     rest = [n for n in dict.fromkeys([*test.read, *body.read])
             if n not in first and n not in second and n not in written]  # fmt: skip
     one = test.module([*first, *scans, *written, *rest], truth.nodes)
-    two = body.module([*second, *scans, *written, *rest], made.nodes)
+    two = body.module([*second, *scans, *written, *rest], body_outputs.nodes)
     values = operand_values([*written, *rest])
     targets = values[: len(written)]
     begun += [t.clone(memory_format=torch.contiguous_format) for t in targets]
     parts = {"while_loop_cond_graph": one, "while_loop_body_graph": two}
     args = (one, two, tuple(begun), tuple(values[len(written) :]))
-    given = [empty(carry.unknown_sizes(), carry.dtype) for carry, _ in every]
-    given += [empty(x.shape, x.dtype) for x in targets]
-    results = emit(torch.ops.higher_order.while_loop, parts, args, given)
+    result_templates = [empty(carry.unknown_sizes(), carry.dtype) for carry, _ in every]
+    result_templates += [empty(x.shape, x.dtype) for x in targets]
+    results = emit(torch.ops.higher_order.while_loop, parts, args, result_templates)
     with kept_equal():
         for target, value in zip(targets, results[len(every) :]):
             target.copy_(value)

@@ -37,7 +37,7 @@ from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.aliases import refusal
 from onnxwright.exporter.capture.values.candidates import is_of_before
 from onnxwright.exporter.capture.values.chosen_objects import Chosen, add_chosen, is_object
-from onnxwright.exporter.capture.values.one_of import alike, as_container
+from onnxwright.exporter.capture.values.going_through import alike, as_container
 from onnxwright.exporter.capture.values.parts import parts_of
 
 # A loop has as many numbers for the tensors that its iterations make, as a power of 2.
@@ -52,10 +52,10 @@ def _tag(name: str, start: Any) -> Carry:
 
 def _all(truths: Iterable[Any]) -> Any:
     """Whether all of some truth values hold: a bool, or a tensor."""
-    found: Any = True
+    all_hold: Any = True
     for one in truths:
-        found = one if found is True else found if one is True else found & one
-    return found
+        all_hold = one if all_hold is True else all_hold if one is True else all_hold & one
+    return all_hold
 
 
 @dataclass(frozen=True)
@@ -125,15 +125,15 @@ class LoopAliases:
             tag = 0 if origin.tag is None else origin.tag
             self.tags[key] = _tag(f"{carry.path} as a tensor", tag)
 
-    def note(self, made: dict[int, Any], tags: dict[int, Any]) -> None:
+    def note(self, tensors: dict[int, Any], tags: dict[int, Any]) -> None:
         """Remember the tensors that stand for what is carried.
 
         Args:
-            made: the tensors, by the identities of what is carried.
+            tensors: the tensors, by the identities of what is carried.
             tags: their tags.
         """
         self.first, self.given_tags = len(aliases().writes), tags
-        nodes = {key: node_of(tracer(), value) for key, value in made.items()}
+        nodes = {key: node_of(tracer(), value) for key, value in tensors.items()}
         for key, views in self.views.items():
             node = nodes.get(key)
             if node is None or not (views or self.linked[key] or tags):
@@ -152,21 +152,21 @@ class LoopAliases:
         self.given_tags |= {key: inputs[id(tag)] for key, tag in tags if id(tag) in inputs}
 
     def leave(
-        self, region: Region, leaves: Iterable[tuple[Carry, Any]], given: dict[int, fx.Node]
+        self, region: Region, leaves: Iterable[tuple[Carry, Any]], input_nodes: dict[int, fx.Node]
     ) -> tuple[dict[int, Any], bool]:
         """See what an iteration leaves.
 
         Args:
             region: that of the iteration.
             leaves: what is carried, each with what it is after the iteration.
-            given: the nodes that stand for what is carried.
+            input_nodes: the nodes that stand for what is carried.
 
         Returns:
             The tags after the iteration; whether it has to be traced again, for more is known.
         """
         before, outside = self.form(), region.memory_before()
         inside = set(region.nodes())
-        self.given = {key: memory_of(node) for key, node in given.items()}
+        self.input_memory = {key: memory_of(node) for key, node in input_nodes.items()}
         self.inside, self.outside = inside, outside
         origins = {id(c): self._origin(region, leaf) for c, leaf in leaves if not c.is_number}
         # What has memory that the iteration made, or that was given to it.
@@ -190,7 +190,7 @@ class LoopAliases:
         """Know what a tensor may be after an iteration."""
         for number, view in origin.views.items():
             if not self.is_inside(view):
-                if any(view.extends(known) for known in self.views[key].values()):
+                if any(view.extends(seen_view) for seen_view in self.views[key].values()):
                     self.unknown.add(key)  # a view of a view, and so on, in each iteration
                 else:
                     self.views[key][number] = view
@@ -209,13 +209,13 @@ class LoopAliases:
             origin: what it may be.
             fresh: numbers that no tensor had before, by the memory that the iteration made.
         """
-        tag = found = 0 if origin.tag is None else origin.tag
-        given, old = set(self.given.values()), list[Any]()
+        tag = tag_after = 0 if origin.tag is None else origin.tag
+        input_memory, old = set(self.input_memory.values()), list[Any]()
         new: list[tuple[int, int]] = []
         labels = {n: aliases().label(n, view) for n, view in origin.views.items()}
         for n, view in origin.views.items():
             memory = memory_of(view.node)
-            if not self.is_inside(view) or (memory in given and not view.views):
+            if not self.is_inside(view) or (memory in input_memory and not view.views):
                 old.append(labels[n])
             else:
                 new.append((memory, n))
@@ -223,8 +223,8 @@ class LoopAliases:
             is_new = _all([tag == labels[n], *(tag != label for label in old)])
             if is_new is not False and labels[n] is not None:
                 number = fresh[memory]
-                found = number if is_new is True else torch.where(is_new, number, found)
-        return as_number(found)
+                tag_after = number if is_new is True else torch.where(is_new, number, tag_after)
+        return as_number(tag_after)
 
     def _origin(self, region: Region, value: Any) -> Origin:
         session, node = current(), node_of(region.tracer, value)
@@ -255,8 +255,10 @@ class LoopAliases:
         while waiting:  # later iterations have it as these
             new = self.holders.get(waiting.pop(), set()) - keys
             keys |= new
-            waiting += [self.given[key] for key in new]
-        memory = {memory_of(v.node) for v in views.values()} | {self.given[key] for key in keys}
+            waiting += [self.input_memory[key] for key in new]
+        memory = {memory_of(v.node) for v in views.values()} | {
+            self.input_memory[key] for key in keys
+        }
         written = [self.written[m] for m in memory if m in self.written]
         if written:
             node = next(iter(region.nodes()))
@@ -264,18 +266,18 @@ class LoopAliases:
         return Appended(views, frozenset(keys))
 
     def note_items(
-        self, rows: torch.Tensor, items: Iterable[Appended], made: dict[int, Any]
+        self, rows: torch.Tensor, items: Iterable[Appended], tensors: dict[int, Any]
     ) -> None:
         """Remember what tensors the rows of a list may be.
 
         Args:
             rows: the items of the list after the loop.
             items: what an iteration appends to it.
-            made: what is carried after the last iteration, by identity.
+            tensors: what is carried after the last iteration, by identity.
         """
         views: dict[int, View] = {}
         for item in items:
-            nodes = [node_of(tracer(), made[key]) for key in item.keys]
+            nodes = [node_of(tracer(), tensors[key]) for key in item.keys]
             views |= {**item.views, **{new_number(): View(one) for one in nodes if one}}
         node = node_of(tracer(), rows)
         if views and node is not None:
@@ -295,19 +297,19 @@ class CarriedObjects:
 
     Args:
         before: what is carried, as it is before the loop, by its place.
-        given: what stands for it in an iteration.
+        iteration_inputs: what stands for it in an iteration.
         choices: how many choices of objects there were before.
         returned: the places of what the function returns, with its frame.
     """
 
     def __init__(
-        self, before: Mapping[int, Any], given: Mapping[int, Any], choices: int,
+        self, before: Mapping[int, Any], iteration_inputs: Mapping[int, Any], choices: int,
         returned: Mapping[int, FrameType | None],
     ) -> None:  # fmt: skip
         self.choices, self.returned = choices, returned
         # The object of before, and what stands for it, by place and path.
         self.copies = {
-            path: (old, new) for n, value in given.items()
+            path: (old, new) for n, value in iteration_inputs.items()
             for path, old, new in _objects(before[n], value, (n,))
             if old is not new and n not in returned
         }  # fmt: skip
@@ -363,14 +365,17 @@ class CarriedObjects:
         Args:
             results: them, by their place.
         """
-        found = {path: end for n, value in results.items()
+        carried_objects = {path: end for n, value in results.items()
                  for path, end, _ in _objects(value, value, (n,))}  # fmt: skip
-        olds = {path: [*self.copies.get(path, ())[:1], *self.ends.get(path, ())] for path in found}
+        olds = {
+            path: [*self.copies.get(path, ())[:1], *self.ends.get(path, ())]
+            for path in carried_objects
+        }
         named = named_now([v for kept in olds.values() for v in kept])
-        for path, result in found.items():
+        for path, result in carried_objects.items():
             kept = [v for v in olds[path] if v is not result and id(v) in named]
             kept += [
-                other for place, other in found.items()
+                other for place, other in carried_objects.items()
                 if place != path and other is not result
                 and (place[0] not in self.returned or path[0] in self.returned)
                 and any(v is end for v in olds[path] for end in self.ends.get(place, ()))
@@ -392,8 +397,8 @@ def to_carry(value: Any, outside: Callable[[torch.Tensor], bool], written: Side)
     """
     parts = parts_of(value) if isinstance(value, tuple) else None
     if parts is not None:
-        made = [to_carry(part, outside, written) for part in parts[1]]
-        return value if all(map(operator.is_, made, parts[1])) else parts[2](made)
+        carried_parts = [to_carry(part, outside, written) for part in parts[1]]
+        return value if all(map(operator.is_, carried_parts, parts[1])) else parts[2](carried_parts)
     every = alike(value)
     contents: dict[int, list[Any]] = {}
     for entry in written.log.values() if every else ():

@@ -168,15 +168,15 @@ class Loop:
     def _try(self) -> bool:
         """Run an iteration to see what it changes; whether that is more than was known."""
         count, functions = chosen_so_far(), (self.test, self.body)
-        self.known = known_symbols()
+        self.sizes = known_symbols()
         try:
             with Region() as region, side_of(*functions) as written:
                 self.outside = region.knows_before
                 values = self._start(region)
                 self.state.write(values)
-                before, given = self._varying(self.before), self._varying(values)
+                before, iteration_inputs = self._varying(self.before), self._varying(values)
                 names = [slot.name for slot in self.slots]
-                objects = CarriedObjects(before, given, count, returned_places(names))
+                objects = CarriedObjects(before, iteration_inputs, count, returned_places(names))
                 lists = self._own_lists(values)
                 again = self.body(self._count)
                 settle(new_writes())
@@ -228,7 +228,7 @@ class Loop:
         """
         changed = False
         for n, slot in enumerate(self.slots):
-            if slot.live and self.lists.has_new_form(n, values[n], after[n], self.known):
+            if slot.live and self.lists.has_new_form(n, values[n], after[n], self.sizes):
                 changed = True
                 continue
             if n in self.lists.appended:
@@ -253,15 +253,15 @@ class Loop:
         for write in written.writes:
             if is_rows(write.after) and not self.state.has(write.place):
                 self._add_places([write.place])
-                self.lists.has_new_form(len(self.before) - 1, write.before, write.after, self.known)
+                self.lists.has_new_form(len(self.before) - 1, write.before, write.after, self.sizes)
         return self.lists.begin_again()
 
     def _drop_unchanged(self, n: int, before: Any, after: Any) -> bool:
         """Do not carry what an iteration leaves as it is; whether there was such."""
         self.guessed.discard(n)
-        known = self.varying.get(n, [])
-        self.varying[n] = still_carried(known, before, after, self.slots[n].name)
-        is_less = len(self.varying[n]) < len(known)
+        carries = self.varying.get(n, [])
+        self.varying[n] = still_carried(carries, before, after, self.slots[n].name)
+        is_less = len(self.varying[n]) < len(carries)
         if not self.varying[n]:
             del self.varying[n]
         return is_less
@@ -342,8 +342,8 @@ class Loop:
             self.state.note_one_sided(n)  # not set where no iteration runs
         self.state.note_inherited(n, in_loop=True)
         start = dict(leaf_paths(self.before[n], name))
-        known = self.varying.get(n, [])
-        self.varying[n], is_new, is_other = carried(merger.pairs, known, start, self.known)
+        carries = self.varying.get(n, [])
+        self.varying[n], is_new, is_other = carried(merger.pairs, carries, start, self.sizes)
         return is_other or (is_new and self.state.is_taken(n))
 
     # -- inputs ------------------------------------------------------------------------------------
@@ -356,9 +356,9 @@ class Loop:
             self._count = self._input(region, carry)
         values, every = list(self.before), dict[int, Any]()
         for n, carries in self.varying.items():
-            made = {c.path: self._input(region, c) for c in carries}
-            values[n] = with_leaves(values[n], self.slots[n].name, made)
-            every |= {id(c): made[c.path] for c in carries}
+            inputs_by_path = {c.path: self._input(region, c) for c in carries}
+            values[n] = with_leaves(values[n], self.slots[n].name, inputs_by_path)
+            every |= {id(c): inputs_by_path[c.path] for c in carries}
         self.aliases.know(self._carries())
         tags = {key: self._input(region, tag) for key, tag in self.aliases.tags.items()}
         self.aliases.note(every, tags)
@@ -369,9 +369,9 @@ class Loop:
         return values
 
     def _input(self, region: Region, carry: Carry) -> Any:
-        made = input_of(region, carry)
-        self.inputs[id(carry)] = region.given[-1]
-        return made
+        tensor = input_of(region, carry)
+        self.inputs[id(carry)] = region.input_nodes[-1]
+        return tensor
 
     def _carries(self) -> list[Carry]:
         varying = [c for carries in self.varying.values() for c in carries]
@@ -399,12 +399,12 @@ class Loop:
         taken = iter(results)
         final = [self.left.get(n, value) for n, value in enumerate(self.before)]
         count = next(taken) if self.numbers else None
-        for n, found in self.varying.items():
-            made = {c.path: next(taken) for c in found}
-            mark_carried(found, made.values())
+        for n, slot_carries in self.varying.items():
+            leaves_by_path = {c.path: next(taken) for c in slot_carries}
+            mark_carried(slot_carries, leaves_by_path.values())
             if self.lists.trips is not None and self.lists.trips.has_one():
-                made |= constants_of(after[n], self.slots[n].name)
-            final[n] = with_leaves(after[n], self.slots[n].name, made)
+                leaves_by_path |= constants_of(after[n], self.slots[n].name)
+            final[n] = with_leaves(after[n], self.slots[n].name, leaves_by_path)
         for _ in tags:
             next(taken)
         for n in self.lists.appended:
@@ -420,15 +420,15 @@ class Loop:
     def _leave(self, region: Region, after: list[Any], again: Any) -> tuple[list[Any], bool]:
         """What is carried at the end of an iteration; whether it has to be traced again."""
         leaves: list[Any] = [again] if self.numbers else []
-        for n, found in self.varying.items():
-            leaves += leaves_at(found, after[n], self.slots[n].name)
+        for n, slot_carries in self.varying.items():
+            leaves += leaves_at(slot_carries, after[n], self.slots[n].name)
         self.aliases.know(self._carries())
         carries = self._carries()
         # No iteration reads what is not an input of it yet.
         inputs = {id(c): self._input(region, c) for c in carries if id(c) not in self.inputs}
         self.aliases.give_tags(inputs)
-        given = {id(c): self.inputs[id(c)] for c in carries if not c.is_number}
-        tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], given)
+        input_nodes = {id(c): self.inputs[id(c)] for c in carries if not c.is_number}
+        tags, changed = self.aliases.leave(region, [*zip(carries, leaves)], input_nodes)
         return [*leaves, *(tags[key] for key in self.aliases.tags)], changed
 
     def _closed(
@@ -439,12 +439,12 @@ class Loop:
         Returns:
             It, the slots at its end, and what is carried then, in order.
         """
-        region.given = [self.inputs[id(carry)] for carry in self._carries()]
+        region.input_nodes = [self.inputs[id(carry)] for carry in self._carries()]
         traced = (torch.Tensor, *SYMBOLS)
         self.items = {
             n: [self.aliases.appended(region, leaf) for leaf in after[n].results()]
             for n in self.lists.appended
         }
-        given = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
-        part = region.close([v for v in given if isinstance(v, traced)])
+        outputs = [*leaves, *(leaf for _, leaf in self.lists.scans(after))]
+        part = region.close([v for v in outputs if isinstance(v, traced)])
         return part, after, leaves

@@ -92,13 +92,13 @@ def while_(
 
     loop, count, session = _While(going, lambda _: body(), state), 0, current()
     while True:
-        found = going()
-        if session is not None and session.keeps_loops and _is_about_sizes(found):
+        condition = going()
+        if session is not None and session.keeps_loops and _is_about_sizes(condition):
             if _is_kept(dataclasses.replace(loop, kind=LOOP_OVER_SIZE).emit, state):
                 return
-        answer = decided(found)
+        answer = decided(condition)
         if answer is None:
-            loop = _asked_in_iterations(found, going, body, state) if _writes(going) else loop
+            loop = _asked_in_iterations(condition, going, body, state) if _writes(going) else loop
             loop.emit()
             return
         if not answer:
@@ -381,13 +381,13 @@ def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | 
     items = taken(items)
     if when is None and ranges.counted(items) is None:
         return List(item(x) for x in items)
-    made, box = List(), [UNSET]
+    new_list, box = List(), [UNSET]
 
     def state() -> State:
         return State((), (), (), lambda _: None)
 
     def add() -> None:
-        noted(made).append(settled(item(box[0])))
+        noted(new_list).append(settled(item(box[0])))
 
     def body() -> None:
         if when is None:
@@ -399,7 +399,7 @@ def listed(items: Any, item: Callable[[Any], Any], when: Callable[[Any], Any] | 
         box[0] = x
 
     for_(items, take, body, None, state())
-    return made
+    return new_list
 
 
 def extend(items: Any, others: Any) -> Any:
@@ -437,8 +437,8 @@ def _generated_rows(
 ) -> Any:
     """All that a generator gives, and whether that changes something else."""
     with side_of(item, when) as side:
-        made = listed(items, item, when)
+        all_items = listed(items, item, when)
         side.keep()
-    if isinstance(made, Rows):
-        made.changes_others = bool(places_of(side))
-    return made
+    if isinstance(all_items, Rows):
+        all_items.changes_others = bool(places_of(side))
+    return all_items

@@ -29,16 +29,16 @@ def values_kept(changes: Changes, model: Any) -> None:
     def create_proxy(
         tracer: Any, kind: str, target: Any, args: Any, kwargs: Any, *more: Any, **named: Any
     ) -> Any:
-        given = [*_tensors(args), *_tensors(kwargs)]
-        arrays.check_read(given)
-        of_arrays = [t for t in given if arrays.has(t)]
+        tensors = [*_tensors(args), *_tensors(kwargs)]
+        arrays.check_read(tensors)
+        of_arrays = [t for t in tensors if arrays.has(t)]
         if of_arrays:
             args, kwargs = arrays.copied(args), arrays.copied(kwargs)
-        made = create(tracer, kind, target, args, kwargs, *more, **named)
+        proxy = create(tracer, kind, target, args, kwargs, *more, **named)
         if of_arrays:
-            arrays.note_constants(tracer.root, made.node, of_arrays)
-        arrays.check_written(made.node)
-        return made
+            arrays.note_constants(tracer.root, proxy.node, of_arrays)
+        arrays.check_written(proxy.node)
+        return proxy
 
     changes.attribute(PythonKeyTracer, "create_proxy", create_proxy)
 
@@ -76,11 +76,11 @@ class _Arrays:
 
     def read_last(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """A tensor and a copy of it, the same one as long as nobody writes to the array."""
-        known = self.values.get(id(tensor))
-        if known is None or not _is_equal(*known):
+        last_read = self.values.get(id(tensor))
+        if last_read is None or not _is_equal(*last_read):
             with modes_disabled():
-                known = self.values[id(tensor)] = tensor, tensor.clone()
-        return known
+                last_read = self.values[id(tensor)] = tensor, tensor.clone()
+        return last_read
 
     def note_constants(self, root: Any, node: fx.Node, tensors: list[torch.Tensor]) -> None:
         """Note which nodes are copies of tensors, that an operator reads.
@@ -91,18 +91,20 @@ class _Arrays:
             tensors: those that it was called with.
         """
         read = {id(copy): (tensor, copy) for tensor, copy in map(self.read_last, tensors)}
-        for given in node.all_input_nodes:
-            constant = getattr(root, given.target, None) if given.op == "get_attr" else None
+        for input_node in node.all_input_nodes:
+            constant = (
+                getattr(root, input_node.target, None) if input_node.op == "get_attr" else None
+            )
             if id(constant) in read:
-                self.constants[given] = read[id(constant)]
+                self.constants[input_node] = read[id(constant)]
 
-    def check_read(self, given: list[Any]) -> None:
+    def check_read(self, tensors: list[Any]) -> None:
         """Refuse to read a view of a copy whose array was written since the copy was made.
 
         Raises:
             ArrayMemoryError: it was.
         """
-        for proxy in given if self.constants else ():
+        for proxy in tensors if self.constants else ():
             constant = self.constant_of(proxy.node) if isinstance(proxy, fx.Proxy) else None
             if constant is not None and not _is_equal(*constant):
                 raise ArrayMemoryError("reads a tensor whose array was written since")

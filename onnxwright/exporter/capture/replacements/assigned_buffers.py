@@ -155,5 +155,5 @@ def _write(buffer: Any, value: Any) -> None:
         source = node_of(mode.tracer, value.clone())
     assert source is not None
     nodes = (node_of(mode.tracer, buffer), source)
-    made = mode.tracer.graph.call_function(torch.ops.aten.copy_.default, nodes)
-    made.meta = source.meta
+    copy_node = mode.tracer.graph.call_function(torch.ops.aten.copy_.default, nodes)
+    copy_node.meta = source.meta

@@ -63,8 +63,8 @@ _ATEN = torch.ops.aten
 
 CALLS: tuple[Replacement, ...] = (
     *(
-        Replacement(target=target, make=made, reason=_OF_TORCH, upstream=_DYNAMO)
-        for target, made in (
+        Replacement(target=target, make=function, reason=_OF_TORCH, upstream=_DYNAMO)
+        for target, function in (
             ("torch.cond", cond_of_torch),
             ("torch._higher_order_ops.while_loop.while_loop", while_loop_of_torch),
         )
@@ -76,8 +76,8 @@ CALLS: tuple[Replacement, ...] = (
         upstream="for a list with symbolic numbers its C++ calls `torch._refs.tensor`",
     ),
     *(
-        Replacement(target=f"torch.nn.Module.{name}", make=made, reason=_CASTS, upstream=_CAST)
-        for name, made in (
+        Replacement(target=f"torch.nn.Module.{name}", make=function, reason=_CASTS, upstream=_CAST)
+        for name, function in (
             ("to", substitutes.kept_where_there),
             *((name, substitutes.kept_where_of_type) for name in substitutes.FLOATS),
         )
@@ -111,8 +111,8 @@ CALLS: tuple[Replacement, ...] = (
         upstream="it asks `is_torchdynamo_exporting()` before whether there is a mask",
     ),
     *(
-        Replacement(target=f"{_LAYER}.{name}", make=made, reason=_TOKENS, upstream=_COUNTED)
-        for name, made in (
+        Replacement(target=f"{_LAYER}.{name}", make=function, reason=_TOKENS, upstream=_COUNTED)
+        for name, function in (
             ("update", lambda _: static_caches.update),
             ("get_mask_sizes", lambda _: static_caches.mask_sizes),
             ("get_seq_length", lambda _: static_caches.seen),
@@ -138,9 +138,9 @@ CALLS: tuple[Replacement, ...] = (
     ),
     *(
         Replacement(
-            target=f"transformers.models.*.{name}", make=made, reason=_TIMES, upstream=_LOOP
+            target=f"transformers.models.*.{name}", make=function, reason=_TIMES, upstream=_LOOP
         )
-        for name, made in (
+        for name, function in (
             ("mamba_selective_scan", recurrences.selective_scan),
             ("_rnn_scan", recurrences.rnn_scan),
             ("rwkv_linear_attention_cpu", recurrences.weighted_keys),

@@ -45,16 +45,20 @@ class _DeferredBlockMask(flex.BlockMask):  # type: ignore[misc] # torch's own, w
     """A block mask whose blocks are computed when something but `flex_attention` reads them.
 
     Args:
-        found: the mask, `[B, H, Q, KV]`, and the options of its conversion into blocks.
+        mask_and_options: the mask, `[B, H, Q, KV]`, and the options of its conversion into blocks.
         mask_mod: what the mask was made by.
         seq_lengths: Q and KV.
         block_sizes: the sizes of a block.
     """
 
     def __init__(
-        self, found: Any, mask_mod: Callable[..., Any], seq_lengths: Any, *block_sizes: int
+        self,
+        mask_and_options: Any,
+        mask_mod: Callable[..., Any],
+        seq_lengths: Any,
+        *block_sizes: int,
     ) -> None:
-        mask, options = found
+        mask, options = mask_and_options
         self.mask = mask
         self.mask_mod = mask_mod
         self.seq_lengths = seq_lengths

@@ -120,18 +120,18 @@ def scales_of_poolers(
         Pooler -> its scales, and what finds the level of a region.
     """
     module = sys.modules.get(_POOLERS)
-    found: dict[Any, Any] = {}
+    scales: dict[Any, Any] = {}
     if module is None or dims is None or not isinstance(model, torch.nn.Module):
-        return found
+        return scales
     waiting = [m for m in model.modules() if isinstance(m, module.MultiScaleRoIAlign)]
-    hooks = [m.register_forward_hook(_keep_scales(found)) for m in waiting if m.scales is None]
+    hooks = [m.register_forward_hook(_keep_scales(scales)) for m in waiting if m.scales is None]
     if hooks:
         try:
             run_unchanged(model, args, kwargs)
         finally:
             for hook in hooks:
                 hook.remove()
-    return found
+    return scales
 
 
 def scale_poolers(scales: Mapping[Any, Any], changes: Changes, _: Any) -> None:

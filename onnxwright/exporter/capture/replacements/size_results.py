@@ -36,10 +36,10 @@ def sizes_remembered(changes: Changes) -> None:
     Args:
         changes: undo it.
     """
-    known = _Known()
+    remembered = _Known()
     for name in _OPERATIONS:
         if hasattr(SymNode, name):
-            changes.later(sym_node_changed(name, known.computing(name)))
+            changes.later(sym_node_changed(name, remembered.computing(name)))
 
 
 class _Known:
@@ -65,25 +65,25 @@ class _Known:
                 self.results.clear()
                 self.env, self.version = env, env._version_counter
             key = name, self_._expr, other._expr, self_.pytype, other.pytype, one, two
-            found = self.results.get(key)
-            if found is None:
-                made = own(self_, other)
-                if _is_plain(made) and self.version == env._version_counter:
+            entry = self.results.get(key)
+            if entry is None:
+                node = own(self_, other)
+                if _is_plain(node) and self.version == env._version_counter:
                     self.results[key] = (
-                        made._expr, made.pytype, made._hint, made._optimized_summation
+                        node._expr, node.pytype, node._hint, node._optimized_summation
                     )  # fmt: skip
-                return made
-            expression, kind, hint, is_sum = found
+                return node
+            expression, kind, hint, is_sum = entry
             return SymNode(expression, env, kind, hint, optimized_summation=is_sum)
 
         return compute
 
 
-def _is_plain(made: Any) -> bool:
+def _is_plain(node: Any) -> bool:
     """Whether a symbolic number is an expression with its value in the example, and no more."""
-    if type(made) is not SymNode or made.constant is not None or made.fx_node:
+    if type(node) is not SymNode or node.constant is not None or node.fx_node:
         return False
-    return type(made._hint) in _HINTS
+    return type(node._hint) in _HINTS
 
 
 # -- size nodes ------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class SizeTensors(CallHandler):
     def on_call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Call a function of torch, and follow the numbers in its arguments."""
         if func in _MAKERS and args and isinstance(args[0], SIZES):
-            return self._made(func, args[0], kwargs)
+            return self._tensor_of_number(func, args[0], kwargs)
         if func in self._functions:
             args = self._read(args) if func is torch.linspace else args
             return self._functions[func](*args, **kwargs)
@@ -119,7 +119,7 @@ class SizeTensors(CallHandler):
         self._follow(func, args, operands, kwargs, result)
         return result
 
-    def _made(self, func: Any, number: Any, kwargs: dict[str, Any]) -> Any:
+    def _tensor_of_number(self, func: Any, number: Any, kwargs: dict[str, Any]) -> Any:
         """A tensor of a dynamic number."""
         whole = is_integer(number) and func is not torch.scalar_tensor
         default = torch.int64 if whole else torch.get_default_dtype()

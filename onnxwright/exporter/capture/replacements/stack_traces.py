@@ -30,13 +30,15 @@ class _UserTraceback:
     @classmethod
     def extract(cls) -> _UserTraceback:
         """Where the code that is captured is now."""
-        frame, found = calling_frame(), []
+        frame, frames = calling_frame(), []
         while frame is not None and frame.f_code.co_filename != CAPTURE:
             code = frame.f_code
             if _is_of_the_model(code.co_filename, code.co_name):
-                found.append(traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name))
+                frames.append(
+                    traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name)
+                )
             frame = frame.f_back
-        return cls(found[::-1])
+        return cls(frames[::-1])
 
     def summary(self) -> traceback.StackSummary:
         """The frames, the outermost first."""

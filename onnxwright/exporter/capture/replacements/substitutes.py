@@ -294,7 +294,7 @@ def mean_of_any_number(own: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def mean(*args: Any, **kwargs: Any) -> Any:
-        found = own(*args, **kwargs)
+        mean_value = own(*args, **kwargs)
         x = args[0] if args else kwargs["input"]
         dims = kwargs.get("dim", args[1] if len(args) > 1 else None)
         dims = dims if isinstance(dims, (list, tuple)) else [] if dims is None else [dims]
@@ -302,7 +302,7 @@ def mean_of_any_number(own: Callable[..., Any]) -> Callable[..., Any]:
         open_sizes = (n for n in sizes if isinstance(n, torch.SymInt) and free_unbacked_symbols(n))
         count = math.prod(open_sizes)
         if isinstance(count, int) or statically_known_true(count > 0):
-            return found
-        return found / torch.sym_min(count, 1)
+            return mean_value
+        return mean_value / torch.sym_min(count, 1)
 
     return mean

@@ -81,8 +81,10 @@ class _Calls:
 
     def attends_by_parts(self) -> bool:
         """Whether the module attends within parts of a sequence, whose ends are `cu_seqlens`."""
-        given = self._given[-1] if self._given else {}
-        return bool(given.get(_ATTENDS)) and isinstance(given.get("cu_seqlens"), torch.Tensor)
+        arguments = self._given[-1] if self._given else {}
+        return bool(arguments.get(_ATTENDS)) and isinstance(
+            arguments.get("cu_seqlens"), torch.Tensor
+        )
 
 
 def grids_at_once(changes: Changes, model: Any) -> None:

@@ -47,6 +47,7 @@ from onnxwright.exporter.capture.session.program_lists import kind_of, own_list
 from onnxwright.exporter.capture.session.session import current, refused_here
 from onnxwright.exporter.capture.session.stand_ins import Kind, is_kind
 from onnxwright.exporter.capture.values.chosen_objects import choice_of
+from onnxwright.exporter.capture.values.going_through import as_container
 from onnxwright.exporter.capture.values.iterators import (
     LazyIterator,
     note_taken,
@@ -61,7 +62,7 @@ from onnxwright.exporter.capture.values.numbers import (
     number,
     stands_for_number,
 )
-from onnxwright.exporter.capture.values.one_of import OneOf, as_container, each, settled
+from onnxwright.exporter.capture.values.one_of import OneOf, each, settled
 from onnxwright.exporter.capture.values.rows import Rows
 from onnxwright.exporter.capture.values.texts import TextOfNumber, refuse_text, repr_, str_
 
@@ -113,9 +114,9 @@ def _listed(kind: type[list[Any] | tuple[Any, ...]], args: tuple[Any, ...]) -> A
     """`list(values)` or `tuple(values)`: another list of the same rows."""
     if len(args) == 1 and isinstance(args[0], Rows):
         return args[0].copy()
-    found = ranges.counted(args[0]) if len(args) == 1 else None
-    if found is not None and not isinstance(args[0], torch.Tensor):
-        return listed(found, ranges.same)
+    counter = ranges.counted(args[0]) if len(args) == 1 else None
+    if counter is not None and not isinstance(args[0], torch.Tensor):
+        return listed(counter, ranges.same)
     return own_list(kind(*args))
 
 
@@ -152,11 +153,11 @@ def _number_of(kind: type[int | float], args: tuple[Any, ...]) -> Any:
         return kind(*args)
     if kind is int and isinstance(value, torch.SymFloat):
         may_raise(ValueError, OverflowError)  # of NaN and of infinity
-    found = torch.sym_int(value) if kind is int else torch.sym_float(value)
+    converted_number = torch.sym_int(value) if kind is int else torch.sym_float(value)
     session = current()
     if is_truth and kind is int and session is not None:
-        session.numbers.add(found, frozenset([0, 1]))
-    return found
+        session.numbers.add(converted_number, frozenset([0, 1]))
+    return converted_number
 
 
 def iter_(items: Any, *rest: Any) -> Any:
@@ -177,13 +178,13 @@ def next_(items: Any, *default: Any) -> Any:
     every = items.take(whole=False)
     if isinstance(every, Rows):
         every.check_order("next")
-    found = ranges.counted(every)
-    if found is None:
+    counter = ranges.counted(every)
+    if counter is None:
         return next(iter(every), *default)
     if default:
-        return choose(found.length > 0, functools.partial(found.at, 0), lambda: default[0])
+        return choose(counter.length > 0, functools.partial(counter.at, 0), lambda: default[0])
     may_raise(StopIteration)
-    return found.at(0)
+    return counter.at(0)
 
 
 def _identity(value: Any) -> int:
@@ -218,8 +219,8 @@ def counted(length: Any, items: Any, name: str, number: int, empty: bool) -> Any
         A truth value.
     """
     if length is len and isinstance(items, Rows):
-        found = bool_(items)
-        return not_(found) if empty else found
+        has_items = bool_(items)
+        return not_(has_items) if empty else has_items
     return chain((name,), lambda: builtin("len", length)(items), lambda: number)
 
 
@@ -233,8 +234,8 @@ def bound(value: Any) -> Any:
 
 def slice_of(start: Any, stop: Any) -> slice:
     """`start:stop` in brackets."""
-    known = window(start, stop)
-    return slice(bound(start), bound(stop)) if known is None else slice(*known)
+    bounds = window(start, stop)
+    return slice(bound(start), bound(stop)) if bounds is None else slice(*bounds)
 
 
 @dataclass(frozen=True)
@@ -258,9 +259,9 @@ class Builtin:
         if self.takes == "in any order":
             if isinstance(first, ranges.Counted) and not options.get("key"):
                 first = listed(first, ranges.same)
-        found = self.call(*(first, *args[1:]) if args else (), **options)
-        is_new = hasattr(type(found), "__next__") and self.call not in (next_, iter_)
-        return made_here(found) if is_new else found
+        call_result = self.call(*(first, *args[1:]) if args else (), **options)
+        is_new = hasattr(type(call_result), "__next__") and self.call not in (next_, iter_)
+        return made_here(call_result) if is_new else call_result
 
 
 BUILTINS: dict[str, Builtin] = {
@@ -319,10 +320,10 @@ def builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         or not (function is getattr(builtins, name, None) or any(function is r for r in _REPLACED))
     ):
         return control.bound(function) if name in ("iter", "next") else function
-    found = BUILTINS[name]
-    if found.takes == "iterable":
-        return lambda *args, **options: each(found, *map(as_container, args), **options)
-    return found if name in ("bool", "id") else functools.partial(each, found)
+    replacement = BUILTINS[name]
+    if replacement.takes == "iterable":
+        return lambda *args, **options: each(replacement, *map(as_container, args), **options)
+    return replacement if name in ("bool", "id") else functools.partial(each, replacement)
 
 
 def method(name: str, value: Any, *args: Any, **options: Any) -> Any:

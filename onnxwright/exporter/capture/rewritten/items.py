@@ -44,10 +44,10 @@ def item(value: Any, index: Any) -> Any:
     """`value[index]`: the item of a list may be known at run time only."""
     session = current()
     if session is None:
-        found = value[index]
+        selected = value[index]
         if is_noting():
             _note_place(value, index)
-        return found
+        return selected
     if is_array(value) and _has_unknown(index):
         if value.ndim != 1 or not is_number(index):
             _refuse_array()
@@ -93,9 +93,9 @@ def _part(items: Any, part: slice) -> Any:
     """`items[a:b]`: tensors and numbers as rows, of other items the first ones."""
     if not len(items):
         return items[:0]
-    found = part_of(items, part) if isinstance(items, (list, tuple)) else None
-    if found is not None:
-        return found
+    rows = part_of(items, part) if isinstance(items, (list, tuple)) else None
+    if rows is not None:
+        return rows
     if part.start is None or (isinstance(part.start, int) and not part.start):
         return first_items(items, part.stop)
     with refused_here():
@@ -273,13 +273,13 @@ def _either(test: Any, one: Any, other: Any) -> Any:
     if not is_leaf(one) or not is_leaf(other) or _shape(one) != _shape(other):
         return choose(test, lambda: one, lambda: other)
     dtype = common_dtype(one, other)
-    made = torch.where(test, as_tensor(one, dtype), as_tensor(other, dtype))
+    selected = torch.where(test, as_tensor(one, dtype), as_tensor(other, dtype))
     session = current()
     assert session is not None
-    session.numbers.note_types(made, session.numbers.types(one) | session.numbers.types(other))
+    session.numbers.note_types(selected, session.numbers.types(one) | session.numbers.types(other))
     if all(not isinstance(v, torch.Tensor) or v in session.numbers for v in (one, other)):
-        session.numbers.add(made)
-    return made
+        session.numbers.add(selected)
+    return selected
 
 
 def _shape(value: Any) -> Any:

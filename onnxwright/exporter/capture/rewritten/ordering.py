@@ -87,12 +87,12 @@ def sorted_(values: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if not isinstance(values, _FINITE):
         return sorted(values, key=key, reverse=reverse)
     values = list(values)
-    given = values if key is None else [key(value) for value in values]
-    found = _keys_of(given)
-    if found is None:
-        places = sorted(range(len(given)), key=given.__getitem__, reverse=reverse)
+    sort_keys = values if key is None else [key(value) for value in values]
+    key_rows = _keys_of(sort_keys)
+    if key_rows is None:
+        places = sorted(range(len(sort_keys)), key=sort_keys.__getitem__, reverse=reverse)
         return List(values[n] for n in places)
-    order = _order_by(found, "`sorted`", reverse)
+    order = _order_by(key_rows, "`sorted`", reverse)
     if all(type(v) is int for v in values):
         return list_of(torch.tensor(values).index_select(0, order))
     return List(item(values, number(place)) for place in order.unbind(0))
@@ -103,14 +103,14 @@ def sort(values: Any, **options: Any) -> None:
     written(values, sorted_(values, **options))
 
 
-def remove(values: Any, wanted: Any) -> None:
-    """`values.remove(wanted)`; the model raises an error where there is none."""
-    numbers = numbers_of(values, wanted) if kind_of(values) is list else None
+def remove(values: Any, element: Any) -> None:
+    """`values.remove(element)`; the model raises an error where there is none."""
+    numbers = numbers_of(values, element) if kind_of(values) is list else None
     if numbers is None or isinstance(values, Rows):
-        values.remove(wanted)
+        values.remove(element)
         return
     may_raise(ValueError)
-    place = Rows.of_tensor(numbers).place_of_value(wanted)
+    place = Rows.of_tensor(numbers).place_of_value(element)
     before = torch.arange(len(values) - 1) < place
     written(values, list_of(torch.where(before, numbers[:-1], numbers[1:])))
 
@@ -133,7 +133,7 @@ def add(values: Any, item: Any) -> Any:
 def extreme(function: Any, greater: bool) -> Callable[..., Any]:
     """`max` or `min`: what is compared may be tensors of one element."""
 
-    def found(*values: Any, key: Any = None, **options: Any) -> Any:
+    def extreme_of(*values: Any, key: Any = None, **options: Any) -> Any:
         one = len(values) == 1
         several = ranges.counted(values[0]) if one else None
         if several is not None:
@@ -156,7 +156,7 @@ def extreme(function: Any, greater: bool) -> Callable[..., Any]:
             best, best_key = choose(better, _constant((value, own)), _constant((best, best_key)))
         return best
 
-    return found
+    return extreme_of
 
 
 def _of_sizes(greater: bool, one: Any, two: Any) -> Any:
@@ -183,16 +183,16 @@ def _without_nan(numbers: torch.Tensor) -> torch.Tensor:
     if not numbers.is_floating_point():
         return numbers
     first = numbers[:1]
-    known = torch.where(first.isnan(), 0.0, first)
-    return torch.where(numbers.isnan() | first.isnan(), known, numbers)
+    first_or_zero = torch.where(first.isnan(), 0.0, first)
+    return torch.where(numbers.isnan() | first.isnan(), first_or_zero, numbers)
 
 
 def _of_several(
     items: Any, several: ranges.Counted, key: Any, greater: bool, options: dict[str, Any]
 ) -> Any:
     """The first of the greatest or the least items, whose number is known at run time only."""
-    given = items if isinstance(items, Rows) else listed(several, ranges.same)
-    keys = given if key is None else listed(several, key)
+    every = items if isinstance(items, Rows) else listed(several, ranges.same)
+    keys = every if key is None else listed(several, key)
 
     def first() -> Any:
         numbers = keys.numbers() if isinstance(keys, Rows) else None

@@ -98,12 +98,12 @@ _FORMATTING = ("__repr__", "__str__", "__format__")
 
 def formatting_line() -> tuple[str, int]:
     """The line that asks for the text that is made now: not one of a method that makes texts."""
-    found = frame = model_frame(calling_frame())
+    asking = frame = model_frame(calling_frame())
     while frame is not None and frame.f_code.co_filename != CAPTURE:
         if frame.f_code.co_name in _FORMATTING:
-            found = model_frame(frame.f_back)
+            asking = model_frame(frame.f_back)
         frame = frame.f_back
-    return ("", 0) if found is None else (found.f_code.co_filename, found.f_lineno)
+    return ("", 0) if asking is None else (asking.f_code.co_filename, asking.f_lineno)
 
 
 def is_formatted_by_model() -> bool:

@@ -73,8 +73,8 @@ class Numbers:
 
     def has_types(self, value: Any) -> bool:
         """Whether a value is of one of several classes of Python."""
-        known = self._types.get(id(value))
-        return known is not None and known[0]() is value
+        entry = self._types.get(id(value))
+        return entry is not None and entry[0]() is value
 
     def types(self, value: Any) -> frozenset[type]:
         """The classes of Python that a value may be of, where the model runs."""
@@ -183,10 +183,10 @@ class Session:
         for key, value in self.assume.items():
             place, _, number = key.rpartition(":")
             if number.strip().isdigit():
-                found = int(number) == line and (file == place or file.endswith(f"/{place}"))
+                matches = int(number) == line and (file == place or file.endswith(f"/{place}"))
             else:
-                found = _is_in(key, text)
-            if found:
+                matches = _is_in(key, text)
+            if matches:
                 self.used.add(key)
                 return bool(value)
         return None
@@ -285,11 +285,11 @@ def noting(most: int | None = None) -> Iterator[Noted]:
         most: the iterations after which a loop raises `LongLoopError`; None for no bound.
     """
     before = getattr(_now, "noted", None)
-    found = Noted()
-    found.most = most
-    _now.noted = found
+    recorded = Noted()
+    recorded.most = most
+    _now.noted = recorded
     try:
-        yield found
+        yield recorded
     finally:
         _now.noted = before
 

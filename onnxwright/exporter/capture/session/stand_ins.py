@@ -31,7 +31,7 @@ class StandIns:
         self._names = {id(one): name for name, one in self._own.items()}
         self._now: dict[str, Any] = {}
         self._renamed: list[Any] = []
-        self._known: dict[int, tuple[Any, Any]] = {}
+        self._stand_ins: dict[int, tuple[Any, Any]] = {}
 
     def original(self, value: Any) -> Any:
         """What a tensor or a module stands for; the value itself if it stands for nothing."""
@@ -39,13 +39,13 @@ class StandIns:
             return value.get_base()
         if type(value) is not FakeTensor:
             return value
-        if id(value) not in self._known:
+        if id(value) not in self._stand_ins:
             # PyTorch puts them into the module, when it is traced; others stand for nothing.
-            self._known[id(value)] = value, value
+            self._stand_ins[id(value)] = value, value
             for name, one in _tensors_of(self._module):
                 if name in self._own:
-                    self._known[id(one)] = one, self._own[name]
-        return self._known[id(value)][1]
+                    self._stand_ins[id(one)] = one, self._own[name]
+        return self._stand_ins[id(value)][1]
 
     def is_own(self, value: Any) -> bool:
         """Whether a value is a parameter or buffer of the module itself, by any name."""
@@ -54,7 +54,9 @@ class StandIns:
     def begin(self) -> None:
         """Remember what stands for the parameters and buffers: the module may assign others."""
         self._now, self._renamed = dict(_tensors_of(self._module)), []
-        self._known |= {id(t): (t, self._own[n]) for n, t in self._now.items() if n in self._own}
+        self._stand_ins |= {
+            id(t): (t, self._own[n]) for n, t in self._now.items() if n in self._own
+        }
 
     def traced(self, value: Any) -> Any:
         """What stands for a parameter or buffer, which has another name; other values as they are.
@@ -63,9 +65,9 @@ class StandIns:
         """
         if not self.is_own(value):
             return value
-        found = self._now.get(self._names[id(value)], value)
-        self._renamed.append(found)
-        return found
+        stand_in = self._now.get(self._names[id(value)], value)
+        self._renamed.append(stand_in)
+        return stand_in
 
     def is_renamed(self, value: Any) -> bool:
         """Whether the program has read what stands for a buffer by another name."""
@@ -77,7 +79,7 @@ class StandIns:
         self._names.clear()
         self._now.clear()
         self._renamed.clear()
-        self._known.clear()
+        self._stand_ins.clear()
 
 
 def _tensors_of(module: torch.nn.Module) -> Any:

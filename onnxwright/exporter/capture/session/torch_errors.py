@@ -26,14 +26,14 @@ _OF_QUANTIZED = ("quantize", "Quantize", "quint8", "qint8", "qint32", "int_repr"
 
 def reads_value(error: BaseException | None) -> BaseException | None:
     """The innermost error of a chain that says that Python read an unknown value, or None."""
-    found = None
+    innermost = None
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         if _is_about_values(error):
-            found = error
+            innermost = error
         error = error.__cause__ or error.__context__
-    return found
+    return innermost
 
 
 def _is_about_values(error: BaseException) -> bool:

@@ -69,9 +69,9 @@ class Truths:
         self._tags[id(tag)] = condition, left, right
 
     def _constant(self, value: bool) -> Any:
-        made = object()
-        self.define(made, "and" if value else "or")
-        return made
+        truth = object()
+        self.define(truth, "and" if value else "or")
+        return truth
 
     def compare(self, result: Any, condition: Any) -> None:
         """Remember of which comparison of sizes a truth value is the result."""
@@ -81,12 +81,12 @@ class Truths:
     def comparisons(self) -> dict[int, Any]:
         """The comparisons of sizes that follow from what is supposed, by their truth values."""
         facts = _Facts(self)
-        found = {}
+        conditions = {}
         for key, condition in self._comparisons.items() if self._supposed else ():
             answer = facts.answers.get(key)
             if answer is not None:
-                found[key] = condition if answer else sympy.Not(condition)
-        return found
+                conditions[key] = condition if answer else sympy.Not(condition)
+        return conditions
 
     def has(self, value: Any) -> bool:
         """Whether it is known what a truth value is made of."""
@@ -135,8 +135,8 @@ class Truths:
 
     def possible(self, tag: Any, numbers: Collection[int]) -> set[int]:
         """Which of some numbers a tag may be, by what is supposed."""
-        found = _Facts(self).possible(tag, set(numbers)) if self._supposed else None
-        return found or set(numbers)
+        possible_numbers = _Facts(self).possible(tag, set(numbers)) if self._supposed else None
+        return possible_numbers or set(numbers)
 
 
 class _Facts:
@@ -157,9 +157,9 @@ class _Facts:
 
     def answer(self, value: Any) -> bool | None:
         """A truth value, where it follows."""
-        known = self.answers.get(id(value))
-        if known is not None or id(value) not in self.formulas:
-            return known
+        answer = self.answers.get(id(value))
+        if answer is not None or id(value) not in self.formulas:
+            return answer
         operation, parts = self.formulas[id(value)]
         if operation == "not":
             inner = self.answer(parts[0])
@@ -209,14 +209,14 @@ class _Facts:
         """Note which numbers a tag is not; whether that is new."""
         if isinstance(tag, int):
             return False
-        known = self.excluded.setdefault(id(tag), set())
-        new = not known.issuperset(numbers)
-        known.update(numbers)
+        excluded = self.excluded.setdefault(id(tag), set())
+        new = not excluded.issuperset(numbers)
+        excluded.update(numbers)
         if id(tag) not in self.tags:
             return new
         condition, left, right = self.tags[id(tag)]
         for way, other, side in ((left, right, True), (right, left, False)):
-            if self.possible(way, set(every)) <= known:
+            if self.possible(way, set(every)) <= excluded:
                 new = self._suppose(condition, not side) or new
                 new = self._exclude(other, numbers, every) or new
         return new

@@ -44,12 +44,12 @@ def new_writes() -> list[int]:
     t = tracer()
     if t is None or current() is None or aliases().paused:
         return []
-    known = aliases()
-    new = _new_nodes(t.graph, known)
+    tracked_aliases = aliases()
+    new = _new_nodes(t.graph, tracked_aliases)
     written = list(dict.fromkeys(memory_of(n) for node in new for n in written_arguments(node)))
     if written:
         place = model_line()
-        known.writes += [(memory, place) for memory in written]
+        tracked_aliases.writes += [(memory, place) for memory in written]
     return written
 
 
@@ -62,23 +62,23 @@ def settle(written: list[int]) -> None:
     Raises:
         ChosenChangedError: that is not possible.
     """
-    known = aliases()
-    for memory in written if known.every else ():
-        _give(memory, known)
-        _new_nodes(tracer().graph, known)
+    tracked_aliases = aliases()
+    for memory in written if tracked_aliases.every else ():
+        _give(memory, tracked_aliases)
+        _new_nodes(tracer().graph, tracked_aliases)
 
 
-def _new_nodes(graph: fx.Graph, known: Aliases) -> list[fx.Node]:
+def _new_nodes(graph: fx.Graph, tracked_aliases: Aliases) -> list[fx.Node]:
     """The nodes since the last call."""
-    last, found = known.settled.get(graph), list[fx.Node]()
+    last, new_nodes = tracked_aliases.settled.get(graph), list[fx.Node]()
     while last is not None and last._erased:
         last = last.prev
     node = next(iter(reversed(graph.nodes)))
-    known.settled[graph] = node
+    tracked_aliases.settled[graph] = node
     while node is not last and node.op != "root":
-        found.insert(0, node)
+        new_nodes.insert(0, node)
         node = node.prev
-    return found
+    return new_nodes
 
 
 @contextmanager
@@ -88,22 +88,24 @@ def kept_equal() -> Iterator[None]:
     Parameters may be written to: that the program does so by `data` or below `torch.no_grad()` was
     checked where it did.
     """
-    known = aliases()
-    before, known.paused = known.paused, True
+    tracked_aliases = aliases()
+    before, tracked_aliases.paused = tracked_aliases.paused, True
     try:
         with torch.no_grad():
             yield
     finally:
-        known.paused = before
-        _new_nodes(tracer().graph, known)
+        tracked_aliases.paused = before
+        _new_nodes(tracer().graph, tracked_aliases)
 
 
-def _give(memory: int, known: Aliases) -> None:
+def _give(memory: int, tracked_aliases: Aliases) -> None:
     """Give what was written to some memory to all tensors that are the same."""
-    if not any(memory == a.memory or memory in a.others.values() for a in known.every):
+    if not any(memory == a.memory or memory in a.others.values() for a in tracked_aliases.every):
         return
     alive = {memory_of(proxy.proxy.node) for _, proxy in tracer().tensor_tracker.items()}
-    every = [a for a in known.every if a.memory in alive and not is_running(a.returned_by)]
+    every = [
+        a for a in tracked_aliases.every if a.memory in alive and not is_running(a.returned_by)
+    ]
     alive |= {memory_of(v.node) for a in every for v in a.origin.views.values() if v.is_constant()}
     changed = {memory}
     for alias in every:
@@ -171,10 +173,14 @@ def are_same(one: Any, two: Any) -> Any:
     Raises:
         CannotRewriteError: which of several tensors one of them is, is not known at run time.
     """
-    t, known = tracer(), aliases()
-    nodes = [node_of(t, one), node_of(t, two)] if t is not None and known.every else []
-    found = [alias for node in nodes if node is not None and (alias := known.of(node)) is not None]
-    if not found or None in nodes:
+    t, tracked_aliases = tracer(), aliases()
+    nodes = [node_of(t, one), node_of(t, two)] if t is not None and tracked_aliases.every else []
+    node_aliases = [
+        alias
+        for node in nodes
+        if node is not None and (alias := tracked_aliases.of(node)) is not None
+    ]
+    if not node_aliases or None in nodes:
         return False
     first, second = (origin_of(node) for node in nodes if node is not None)
     if not first.views.keys() & second.views.keys():
@@ -232,15 +238,15 @@ class Join:
         """
         tags = iter(results[len(self.pairs) :])
         for n in self.chosen:
-            made = [node_for(tracer(), result) for result in results[: len(self.pairs)]]
+            nodes = [node_for(tracer(), result) for result in results[: len(self.pairs)]]
             views = {
-                number: View(made[min(self._holders(view))]) if self._holders(view) else view
+                number: View(nodes[min(self._holders(view))]) if self._holders(view) else view
                 for one in self.sides[n] for number, view in one.views.items()
             }  # fmt: skip
             tag = next(tags) if self._has_tag(n) else None
             returned_by = returning_frame(self.pairs[n].path)
             aliases().every.append(
-                Alias(made[n], Origin(views, tag), model_line(), returned_by=returned_by)
+                Alias(nodes[n], Origin(views, tag), model_line(), returned_by=returned_by)
             )
 
 

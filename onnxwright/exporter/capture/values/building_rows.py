@@ -98,13 +98,13 @@ class BuildingRows(Rows):
         values = [value for one in self.added for value in (*one.leaves, one.condition)]
         width = len(self.form.paths()) + 1
 
-        def made(parts: list[Any]) -> BuildingRows:
+        def make_rows(parts: list[Any]) -> BuildingRows:
             items = [tuple(parts[n : n + width]) for n in range(0, len(parts), width)]
             pairs = zip(items, self.added)
             added = [replace(one, leaves=v[:-1], condition=v[-1]) for v, one in pairs]
             return BuildingRows(self.loop_list, added, self.first)
 
-        return names, values, made
+        return names, values, make_rows
 
     def merged_with(self, other: BuildingRows, missing: Any) -> BuildingRows:
         """The list with a place for each item of another side; `missing` where it has none."""
@@ -144,17 +144,17 @@ class BuildingRows(Rows):
 
     def after(self, items: Sequence[Any]) -> BuildingRows:
         """A list of items of Python, and these."""
-        found = self
+        rows = self
         for item in reversed(items):
-            found = found.with_item(item, first=True)
-        return found
+            rows = rows.with_item(item, first=True)
+        return rows
 
     # -- the loop ----------------------------------------------------------------------------------
 
     def results(self) -> list[Any]:
         """What an iteration gives for the list: the tensors of its items and the conditions."""
-        found = [leaf for one in self.added for leaf in one.leaves]
-        return found + [one.condition for one in self.added if one.condition is not True]
+        leaves = [leaf for one in self.added for leaf in one.leaves]
+        return leaves + [one.condition for one in self.added if one.condition is not True]
 
     def after_loop(self, results: Sequence[torch.Tensor]) -> Rows:
         """The list after the loop.
@@ -162,30 +162,38 @@ class BuildingRows(Rows):
         Args:
             results: for each of `results`, the rows of all iterations.
         """
-        given = iter(results)
-        values = [[next(given) for _ in one.leaves] for one in self.added]
-        conditions = [True if one.condition is True else next(given) for one in self.added]
-        made = Rows([Column(self._joined(rows)) for rows in zip(*values)], self.form)
+        remaining_results = iter(results)
+        values = [[next(remaining_results) for _ in one.leaves] for one in self.added]
+        conditions = [
+            True if one.condition is True else next(remaining_results) for one in self.added
+        ]
+        appended_rows = Rows([Column(self._joined(rows)) for rows in zip(*values)], self.form)
         if any(condition is not True for condition in conditions):
-            made = made.chosen(self._kept(conditions, values).nonzero().squeeze(1))
+            appended_rows = appended_rows.chosen(
+                self._kept(conditions, values).nonzero().squeeze(1)
+            )
         if self.first:
-            made = made[::-1]
+            appended_rows = appended_rows[::-1]
         head = self.loop_list.head
         if not isinstance(head, Rows):
             head = self.loop_list.like.restarted(head) if head else None
         if head is None:
-            return made
-        return made.joined_with(head) if self.first else head.joined_with(made)
+            return appended_rows
+        return appended_rows.joined_with(head) if self.first else head.joined_with(appended_rows)
 
-    def appended(self, made: Any, items: Sequence[Any]) -> list[tuple[torch.Tensor, list[Any]]]:
+    def appended(
+        self, list_after: Any, items: Sequence[Any]
+    ) -> list[tuple[torch.Tensor, list[Any]]]:
         """The tensors of the list after the loop, each with what is known of its items.
 
         Args:
-            made: the list after the loop.
+            list_after: the list after the loop.
             items: for each of `results`, what is known of it.
         """
-        is_carried = isinstance(made, BuildingRows)
-        tensors = made.added[-1].leaves if is_carried else [c.values for c in made.columns]
+        is_carried = isinstance(list_after, BuildingRows)
+        tensors = (
+            list_after.added[-1].leaves if is_carried else [c.values for c in list_after.columns]
+        )
         width = len(tensors)
         every = list(items[: width * len(self.added)])
         return [(tensor, every[n::width]) for n, tensor in enumerate(tensors)]
@@ -200,11 +208,11 @@ class BuildingRows(Rows):
 
     def _kept(self, conditions: Sequence[Any], values: Sequence[Sequence[torch.Tensor]]) -> Any:
         """For each row whether it was appended."""
-        made = []
+        masks = []
         for condition, rows, added in zip(conditions, values, self.added):
             count = rows[0].shape[1] if added.is_block else 1
             if condition is True:
-                made.append(torch.ones([rows[0].shape[0], count], dtype=torch.bool))
+                masks.append(torch.ones([rows[0].shape[0], count], dtype=torch.bool))
             else:
-                made.append(condition.reshape(-1, 1).expand(-1, count))
-        return (made[0] if len(made) == 1 else torch.cat(made, 1)).flatten()
+                masks.append(condition.reshape(-1, 1).expand(-1, count))
+        return (masks[0] if len(masks) == 1 else torch.cat(masks, 1)).flatten()

@@ -24,9 +24,10 @@ from onnxwright.exporter.capture.session.number_forms import as_tensor
 from onnxwright.exporter.capture.session.program_lists import kind_of
 from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.capture.values.aliases import new_writes, settle
+from onnxwright.exporter.capture.values.going_through import alike, as_container
 from onnxwright.exporter.capture.values.logic import is_number
 from onnxwright.exporter.capture.values.numbers import candidates_of, computed, stands_for_number
-from onnxwright.exporter.capture.values.one_of import OneOf, alike, among, as_container, possible
+from onnxwright.exporter.capture.values.one_of import OneOf, among, possible
 from onnxwright.exporter.capture.values.picking import tensor_of
 from onnxwright.exporter.places import line_of
 from onnxwright.exporter.torch_internals import FakeTensor, pytree
@@ -40,9 +41,9 @@ def called(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     one = first_of((args, kwargs))
     if one is not None:
         return among(one, lambda item: called(function, *_replaced((args, kwargs), one, item)))
-    found = computed(function, args, kwargs)
-    if found is not None:
-        return found
+    number_result = computed(function, args, kwargs)
+    if number_result is not None:
+        return number_result
     number = _chosen_number((args, kwargs))
     if number is None or tracer() is None:
         return function(*args, **kwargs)

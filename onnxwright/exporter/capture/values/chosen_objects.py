@@ -73,22 +73,24 @@ def parts_in(value: Any) -> list[Any]:
 
 
 def note_chosen(
-    made: Sequence[tuple[Any, Any, Any]], returned_by: Sequence[FrameType | None]
+    joined_objects: Sequence[tuple[Any, Any, Any]], returned_by: Sequence[FrameType | None]
 ) -> None:
     """Remember the objects that a decision made, if the program has those of a side elsewhere, too.
 
     Args:
-        made: for each, that of each side, and what stands for both.
+        joined_objects: for each, that of each side, and what stands for both.
         returned_by: for each, the function that a side returned them from.
     """
     session = current()
-    if session is None or not made:
+    if session is None or not joined_objects:
         return
-    every = [old for one, two, _ in made for old in (one, two)]
+    every = [old for one, two, _ in joined_objects for old in (one, two)]
     named = named_now(every)
-    for (one, two, new), frame in zip(made, returned_by):
+    for (one, two, new), frame in zip(joined_objects, returned_by):
         kept = [old for old in (one, two) if id(old) in named]
-        kept += [other for a, b, other in made if other is not new and (a is one or b is two)]
+        kept += [
+            other for a, b, other in joined_objects if other is not new and (a is one or b is two)
+        ]
         if kept:
             session.chosen.append(Chosen((new, *kept), model_line(), returned_by=frame))
 
@@ -127,10 +129,10 @@ def chosen_so_far() -> int:
 def take_chosen(count: int) -> list[Chosen]:
     """The choices of a side, all but as many; the other side does not know them."""
     session = current()
-    found = [] if session is None else session.chosen[count:]
+    choices = [] if session is None else session.chosen[count:]
     if session is not None:
         del session.chosen[count:]
-    return found
+    return choices
 
 
 def add_chosen(choices: Iterable[Chosen]) -> None:

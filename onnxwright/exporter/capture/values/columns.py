@@ -146,8 +146,8 @@ class Column:
         starts = (self.sizes.cumsum(0) - self.sizes).index_select(0, places)
         moves = starts - (sizes.cumsum(0) - sizes)
         moves = torch.repeat_interleave(moves, sizes)
-        found = torch.arange(moves.shape[0]) + moves
-        return Column(self.values.index_select(self.axis, found), self.axis, sizes)
+        positions = torch.arange(moves.shape[0]) + moves
+        return Column(self.values.index_select(self.axis, positions), self.axis, sizes)
 
     def part(self, part: slice) -> Column:
         """The items of a slice; its step is 1 or more, or all items are taken backwards."""
@@ -306,10 +306,10 @@ class ItemForm:
             return List(values)
         if issubclass(self.kind, tuple):
             return self.kind(*values) if hasattr(self.kind, "_fields") else tuple(values)
-        made = object.__new__(self.kind)
+        instance = object.__new__(self.kind)
         for name, value in zip(self.keys, values):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(instance, name, value)
+        return instance
 
 
 LEAF = ItemForm()
@@ -340,17 +340,17 @@ def columns_of(items: Sequence[Any], form: ItemForm, like: Sequence[Column]) -> 
     """
     dtypes = [column.values.dtype for column in like]
     every = [list(map(as_row, form.leaves(item), dtypes)) for item in items]
-    made = []
+    columns = []
     for n, column in enumerate(like):
         rows = [leaves[n] for leaves in every]
         for row in rows:
             if row.dtype != column.values.dtype or row.ndim != len(column.item_shape):
                 raise LoopChangeError("an item of the list", words(row), words(column.sample()))
         if column.axis is None and rows:
-            made.append(Column(torch.stack(rows)))
+            columns.append(Column(torch.stack(rows)))
             continue
-        found = column.empty()
+        new_column = column.empty()
         for row in rows:
-            found = found.with_row(row)
-        made.append(found)
-    return made
+            new_column = new_column.with_row(row)
+        columns.append(new_column)
+    return columns

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onnxwright.exporter.capture.values.candidates import is_choosable
+from onnxwright.exporter.capture.values.candidates import form_key, is_choosable, is_mutable
 from onnxwright.exporter.capture.values.one_of import (
     OneOf,
+    by_parts,
     chosen,
     given,
     joined,
@@ -73,3 +74,15 @@ def picked(place: Any, items: Sequence[Any]) -> Any:
     if all(map(is_choosable, items)):
         return chosen(place, values)
     return given(OneOf(place, values), values)
+
+
+def alike(value: Any) -> list[Any]:
+    """The containers that a value may be, if it is one of several, and all have the same parts."""
+    every = list(possible(value).values()) if isinstance(value, OneOf) else []
+    is_one_form = len(set(map(form_key, every))) == 1
+    return every if is_one_form and all(map(is_mutable, every)) else []
+
+
+def as_container(value: Any) -> Any:
+    """One of several containers of the same parts as a new one of these; others as they are."""
+    return by_parts(value, possible(value)) if alike(value) else value

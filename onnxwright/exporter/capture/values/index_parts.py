@@ -20,11 +20,11 @@ def axes_of(tensor: Any, index: tuple[Any, ...]) -> list[tuple[int | None, Any]]
     """
     widths = [part.ndim if _is_mask(part) else int(part is not None) for part in index]
     widths = [0 if part is Ellipsis else width for part, width in zip(index, widths)]
-    axis, found = 0, []
+    axis, parts_with_axes = 0, []
     for part, width in zip(index, widths):
-        found.append((axis if width else None, part))
+        parts_with_axes.append((axis if width else None, part))
         axis += tensor.dim() - sum(widths) if part is Ellipsis else width
-    return found
+    return parts_with_axes
 
 
 def at_places(tensor: Any, index: Any) -> tuple[Any, Any]:

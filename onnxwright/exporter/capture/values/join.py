@@ -66,14 +66,14 @@ class Merger:
             carried as one with axes.
         outside: whether a tensor is known outside of the two sides.
         pairs: the leaves, in order.
-        made: containers of both sides, and the one that stands for them; once they are built.
+        joined_objects: containers of both sides, and the one that stands for them, once built.
     """
 
     contents: tuple[Contents, Contents] = ({}, {})
     in_loop: bool = False
     outside: Callable[[torch.Tensor], bool] = is_traced
     pairs: list[Pair] = dataclasses.field(default_factory=list)
-    made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)
+    joined_objects: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)
 
     def merge(self, left: Any, right: Any, path: str, *, items: bool = False) -> Build:
         """Two values as one.
@@ -106,8 +106,8 @@ class Merger:
             return self.leaf(left, right, path)
         same = kind_of(left) is kind_of(right)
         if one is not None and two is not None and same and one[0] == two[0]:
-            made = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(one[0], one[1], two[1])]
-            return functools.partial(self._built, left, right, one[2], made)
+            builds = [self.merge(a, b, f"{path}{k}") for k, a, b in zip(one[0], one[1], two[1])]
+            return functools.partial(self._built, left, right, one[2], builds)
         if type(left) is type(right) and one is None and _is_equal(left, right):
             return lambda _: left
         raise DisagreementError(path, words(left), words(right))
@@ -115,7 +115,7 @@ class Merger:
     def _built(self, left: Any, right: Any, make: Any, parts: Any, results: Sequence[Any]) -> Any:
         """A container of joined parts."""
         new = make([build(results) for build in parts])
-        self.made.append((left, right, new))
+        self.joined_objects.append((left, right, new))
         return new
 
     def _alternatives(self, left: Any, right: Any, path: str) -> Build:
@@ -187,12 +187,12 @@ class Merger:
                 return lambda _: value
             raise DisagreementError(path, words(left), words(right))
         keys, values, make = parts
-        made = [
+        builds = [
             self._one_sided(v if left is not UNSET else UNSET, v if right is not UNSET else UNSET,
                             f"{path}{k}")
             for k, v in zip(keys, values)
         ]  # fmt: skip
-        return functools.partial(self._built, left, right, make, made)
+        return functools.partial(self._built, left, right, make, builds)
 
 
 def _are_alternatives(
@@ -309,8 +309,8 @@ def widen(
         return OneOf(tag, both)
     if one is None or two is None or kind_of(value) is not kind_of(other) or one[0] != two[0]:
         return value
-    made = [widen(a, b, outside) for a, b in zip(one[1], two[1])]
-    return value if all(a is b for a, b in zip(made, one[1])) else one[2](made)
+    widened_parts = [widen(a, b, outside) for a, b in zip(one[1], two[1])]
+    return value if all(a is b for a, b in zip(widened_parts, one[1])) else one[2](widened_parts)
 
 
 def grows_again(before: Any, start: Any) -> bool:
@@ -323,11 +323,11 @@ def grows_again(before: Any, start: Any) -> bool:
         start: the form after another iteration was seen.
     """
     if isinstance(before, OneOf) and isinstance(start, OneOf):
-        known, now = (
+        items_before, now = (
             [item for item in one._ow_items.values() if not is_choosable(item)]
             for one in (before, start)
         )
-        return len(now) > len(known) > 1
+        return len(now) > len(items_before) > 1
     one, two = parts_of(before), parts_of(start)
     if one is None or two is None or one[0] != two[0]:
         return False

@@ -48,8 +48,8 @@ def _class_of(value: Any) -> type:
     """The class of Python that a value has where the model runs."""
     if not _stands_for_other(value):
         return stand_ins.class_of(value)
-    found: type = common(value, lambda kind: kind)
-    return found
+    python_class: type = common(value, lambda kind: kind)
+    return python_class
 
 
 def _is_instance(value: Any, kinds: Any) -> bool:
@@ -61,8 +61,10 @@ def _is_instance(value: Any, kinds: Any) -> bool:
 def _stands_for_other(value: Any) -> bool:
     """Whether a value is of another class where the model runs."""
     session = current()
-    known = session is not None and (value in session.numbers or session.numbers.has_types(value))
-    return known or isinstance(value, Rows) or type(value) in KINDS
+    is_number_of_run_time = session is not None and (
+        value in session.numbers or session.numbers.has_types(value)
+    )
+    return is_number_of_run_time or isinstance(value, Rows) or type(value) in KINDS
 
 
 def common(value: Any, of_class: Callable[[type], Any]) -> Any:
@@ -81,8 +83,8 @@ def common(value: Any, of_class: Callable[[type], Any]) -> Any:
     if session is None:
         return of_class(KINDS.get(type(value), type(value)))
     types = session.numbers.types(value)
-    found = list(map(of_class, types))
-    if any(one != found[0] for one in found):
+    answers = list(map(of_class, types))
+    if any(one != answers[0] for one in answers):
         names = " or ".join(sorted(one.__name__ for one in types))
         with refused_here():
             raise CannotRewriteError(
@@ -90,4 +92,4 @@ def common(value: Any, of_class: Callable[[type], Any]) -> Any:
                 advice="give it the same type on both sides: `2.0` in the place of `2`, "
                 "`torch.tensor(2.0)` beside another tensor",
             )
-    return found[0]
+    return answers[0]

@@ -11,15 +11,15 @@ from onnxwright.exporter.capture.session.model_lines import model_span
 from onnxwright.exporter.capture.session.program_lists import List, is_rows
 
 
-def written(items: list[Any], made: Any) -> None:
+def written(items: list[Any], new_items: Any) -> None:
     """Give a list other items, under all its names: of Python, or as rows."""
-    if is_rows(made):
+    if is_rows(new_items):
         check_own(items)
     store, place = store_now(), Items(items)
     if store is None:
-        place.put(made)
+        place.put(new_items)
     else:
-        store.write(place, made)
+        store.write(place, new_items)
 
 
 def check_own(items: list[Any]) -> None:

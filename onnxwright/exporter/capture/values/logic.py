@@ -24,11 +24,11 @@ def combined(operation: str, *parts: Any) -> Any:
     Returns:
         A tensor; it stands for a truth value of Python if the parts do.
     """
-    found = _JOINS[operation](*parts)
+    truth = _JOINS[operation](*parts)
     session = current()
     if session is not None and (operation == "not" or all(p in session.numbers for p in parts)):
-        session.numbers.add(found, _BOTH)
-    return defined(found, operation, *parts)
+        session.numbers.add(truth, _BOTH)
+    return defined(truth, operation, *parts)
 
 
 def defined(result: Any, operation: str, *parts: Any) -> Any:
@@ -44,10 +44,10 @@ def defined(result: Any, operation: str, *parts: Any) -> Any:
     """
     session = current()
     if session is not None and isinstance(result, torch.Tensor):
-        known = [_is_known(p) for p in parts]
-        if any(known):
-            given = [p if k else object() for p, k in zip(parts, known)]
-            session.truths.define(result, operation, *given)
+        has_definition = [_is_known(p) for p in parts]
+        if any(has_definition):
+            operands = [p if k else object() for p, k in zip(parts, has_definition)]
+            session.truths.define(result, operation, *operands)
     return result
 
 
@@ -66,14 +66,14 @@ def is_number(tag: torch.Tensor, numbers: Collection[int], every: Collection[int
     assert session is not None
     few = numbers if 2 * len(numbers) <= len(every) else set(every) - set(numbers)
     tests = [tag == n for n in sorted(few)]
-    found = tests[0]
+    is_among = tests[0]
     for test in tests[1:]:
-        found = torch.logical_or(found, test)
+        is_among = torch.logical_or(is_among, test)
     if few is not numbers:
-        found = torch.logical_not(found)
-    session.numbers.add(found, _BOTH)
-    session.truths.define(found, "is", tag, frozenset(numbers), frozenset(every))
-    return found
+        is_among = torch.logical_not(is_among)
+    session.numbers.add(is_among, _BOTH)
+    session.truths.define(is_among, "is", tag, frozenset(numbers), frozenset(every))
+    return is_among
 
 
 def fact_of(condition: Any) -> Any:

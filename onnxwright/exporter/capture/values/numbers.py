@@ -212,8 +212,8 @@ def computed(function: Any, args: Sequence[Any], kwargs: Any) -> Any:
         return operation(name, *(reversed(args) if swapped else args))
     tensors = [a for a in args if isinstance(a, torch.Tensor) and not stands_for_number(a)]
     is_mask = [not name and isinstance(a, torch.Tensor) and _kind(a) == 0 for a in args]
-    made = (a if kept else _beside(a, tensors) for a, kept in zip(args, is_mask))
-    return function(*made, **kwargs)
+    operands = (a if kept else _beside(a, tensors) for a, kept in zip(args, is_mask))
+    return function(*operands, **kwargs)
 
 
 def operation(name: str, *operands: Any) -> Any:
@@ -233,21 +233,23 @@ def operation(name: str, *operands: Any) -> Any:
         if not any(tag is v for v in operands):
             return where(tag, answers)
     refuse_caught(own, operands)
-    found = own.torch(*_prepared(own, operands))
+    result_tensor = own.torch(*_prepared(own, operands))
     assert session is not None
-    if own.gives != "truths" and found.is_floating_point():
-        session.numbers.note_types(found, _types_of_result(own, operands))
+    if own.gives != "truths" and result_tensor.is_floating_point():
+        session.numbers.note_types(result_tensor, _types_of_result(own, operands))
     if picked is None:
-        session.numbers.add(found, _BOTH if own.gives == "truths" else frozenset())
-        return found
+        session.numbers.add(result_tensor, _BOTH if own.gives == "truths" else frozenset())
+        return result_tensor
     tag, results = picked
     if own.gives == "truths":  # a decision chose the number: it is its own tag
-        session.numbers.add(found, _BOTH)
-        session.truths.define(found, "is", tag, {n for n, v in results.items() if v}, set(results))
-        return found
-    session.numbers.add(found, frozenset(v for v in results.values() if isinstance(v, int)))
-    session.numbers.pick(found, tag, results)
-    return found
+        session.numbers.add(result_tensor, _BOTH)
+        session.truths.define(
+            result_tensor, "is", tag, {n for n, v in results.items() if v}, set(results)
+        )
+        return result_tensor
+    session.numbers.add(result_tensor, frozenset(v for v in results.values() if isinstance(v, int)))
+    session.numbers.pick(result_tensor, tag, results)
+    return result_tensor
 
 
 def _types_of_result(own: Operation, operands: Sequence[Any]) -> frozenset[type]:
@@ -301,19 +303,19 @@ def _prepared(own: Operation, operands: Sequence[Any]) -> list[Any]:
         raise CannotRewriteError(reason, line_of(*model_line()), advice)
     kinds = list(map(_kind, operands))
     if own.gives == "truths" or (own.gives == "bits" and max(kinds) == 0):
-        made = [as_tensor(v) if isinstance(v, torch.SymBool) else v for v in operands]
+        prepared = [as_tensor(v) if isinstance(v, torch.SymBool) else v for v in operands]
     else:
-        made = [as_tensor(v, torch.int64) if k == 0 and not isinstance(v, bool) else v
+        prepared = [as_tensor(v, torch.int64) if k == 0 and not isinstance(v, bool) else v
                 for k, v in zip(kinds, operands)]  # fmt: skip
-    made = [as_tensor(v) if isinstance(v, torch.SymFloat) else v for v in made]
-    tensors = [v for v in made if isinstance(v, torch.Tensor)]
+    prepared = [as_tensor(v) if isinstance(v, torch.SymFloat) else v for v in prepared]
+    tensors = [v for v in prepared if isinstance(v, torch.Tensor)]
     if not tensors:
-        made[0] = as_tensor(made[0])
-        tensors = made[:1]
+        prepared[0] = as_tensor(prepared[0])
+        tensors = prepared[:1]
     is_float = own.gives == "floats" or max(kinds) == 2
     if is_float and not any(v.is_floating_point() for v in tensors):
-        made = [v.double() if isinstance(v, torch.Tensor) else v for v in made]
-    return made
+        prepared = [v.double() if isinstance(v, torch.Tensor) else v for v in prepared]
+    return prepared
 
 
 def _kind(value: Any) -> int:
@@ -335,11 +337,11 @@ def _beside(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
     first = max(tensors, key=_kind)
     kind = _kind(value)
     if kind > _kind(first):
-        wanted = torch.get_default_dtype() if kind == 2 else torch.int64
+        dtype = torch.get_default_dtype() if kind == 2 else torch.int64
     else:
-        wanted = first.dtype
+        dtype = first.dtype
     is_above = any(x.ndim for x in tensors) and kind <= _kind(first)
-    return value if is_above or value.dtype == wanted else value.to(wanted)
+    return value if is_above or value.dtype == dtype else value.to(dtype)
 
 
 # -- functions of `math` ---------------------------------------------------------------------------

@@ -128,10 +128,10 @@ class OneOf:
         return among(self, lambda item: bound(type(item).__exit__)(item, *error))
 
     def __len__(self) -> int:
-        found = over(self, len)
-        if not isinstance(found, int):
+        length = over(self, len)
+        if not isinstance(length, int):
             raise refused("`len`")
-        return found
+        return length
 
     def __iter__(self) -> Iterator[Any]:
         lengths = {len(item) for item in possible(self).values() if hasattr(item, "__len__")}
@@ -140,10 +140,10 @@ class OneOf:
         return iter([over(self, operator.itemgetter(n)) for n in range(lengths.pop())])
 
     def __contains__(self, value: Any) -> bool:
-        found = over(self, lambda item: value in item)
-        if not isinstance(found, bool):
+        is_contained = over(self, lambda item: value in item)
+        if not isinstance(is_contained, bool):
             raise refused("`in`")
-        return found
+        return is_contained
 
     def __bool__(self) -> bool:
         raise CaptureStoppedError("which of several values a variable has is data-dependent")
@@ -173,11 +173,11 @@ def _equal_tags(one: OneOf, other: OneOf) -> Any:
     """Whether two of the same constants are one."""
     if not set(one._ow_items) & set(other._ow_items):
         return False
-    found = one._ow_tag == other._ow_tag
+    is_equal = one._ow_tag == other._ow_tag
     session = current()
     assert session is not None
-    session.numbers.add(found, frozenset([False, True]))
-    return found
+    session.numbers.add(is_equal, frozenset([False, True]))
+    return is_equal
 
 
 def _operation(name: str, swapped: bool = False) -> Callable[..., Any]:
@@ -259,8 +259,8 @@ def each(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             return each(function, *args, **{**kwargs, key: item})
         return each(function, *args[:key], item, *args[key + 1 :], **kwargs)
 
-    given: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
-    for key, value in given:
+    arguments: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
+    for key, value in arguments:
         if isinstance(value, OneOf):
             return over(value, functools.partial(with_, key))
     return function(*args, **kwargs)
@@ -340,18 +340,6 @@ def _is_joined(value: Any) -> bool:
     if isinstance(value, OneOf) or is_mutable(value):
         return False
     return is_of_a_part(value) or parts_of(value) is not None
-
-
-def alike(value: Any) -> list[Any]:
-    """The containers that a value may be, if it is one of several, and all have the same parts."""
-    every = list(possible(value).values()) if isinstance(value, OneOf) else []
-    is_one_form = len(set(map(form_key, every))) == 1
-    return every if is_one_form and all(map(is_mutable, every)) else []
-
-
-def as_container(value: Any) -> Any:
-    """One of several containers of the same parts as a new one of these; others as they are."""
-    return by_parts(value, possible(value)) if alike(value) else value
 
 
 def by_parts(one: OneOf, results: Mapping[int, Any]) -> Any:

@@ -83,10 +83,10 @@ def class_written(kind: type, name: str) -> CannotRewriteError:
 def refuse_name(owner: Any, name: Any) -> None:
     """Refuse to ask for an attribute that only one side of a decision sets."""
     session = current()
-    found = session.one_sided.get((id(owner), name)) if session is not None else None
-    if found is not None:
+    owner_and_place = session.one_sided.get((id(owner), name)) if session is not None else None
+    if owner_and_place is not None:
         error = DisagreementError(str(name), "an attribute", "not set")
-        error.span = line_of(*found[1])
+        error.span = line_of(*owner_and_place[1])
         raise error
 
 
@@ -107,12 +107,12 @@ def refuse_names(container: Any, *names: Any) -> None:
                 refuse_name(owner, name)
 
 
-def refuse_call(function: Any, *given: Any) -> None:
+def refuse_call(function: Any, *arguments: Any) -> None:
     """Refuse to give an object with such an attribute to code that may look at all of them.
 
     Args:
         function: it is not converted.
-        given: what it is called with; the items of containers, too.
+        arguments: what it is called with; the items of containers, too.
     """
     session = current()
     module = str(getattr(function, "__module__", "")).partition(".")[0]
@@ -120,7 +120,7 @@ def refuse_call(function: Any, *given: Any) -> None:
     if session is None or is_known or getattr(function, "__name__", "") in MUTATORS:
         return
     owners = {id(owner): owner for owner, _ in session.one_sided.values()}
-    for value in (getattr(function, "__self__", None), *given):
+    for value in (getattr(function, "__self__", None), *arguments):
         refuse_names(value)
         for one in (value, *_items(value)):
             if id(one) in owners:

@@ -38,8 +38,8 @@ def parts_of(value: Any) -> Parts | None:
     """
     own = getattr(type(value), "_ow_parts", None)
     if own is not None:  # one of several values
-        found: Parts = own(value)
-        return found
+        own_parts: Parts = own(value)
+        return own_parts
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)
         names = [f".{n}" for n in fields] if fields else [f"[{n}]" for n in range(len(value))]
@@ -56,20 +56,20 @@ def parts_of(value: Any) -> Parts | None:
         keys = list(value)
 
         def mapping(v: list[Any]) -> Any:
-            made = dict(zip(keys, v))
+            entries = dict(zip(keys, v))
             if isinstance(value, defaultdict):
-                return defaultdict(value.default_factory, made)
-            return made if type(value) is dict else type(value)(made)
+                return defaultdict(value.default_factory, entries)
+            return entries if type(value) is dict else type(value)(entries)
 
         return [f"[{k!r}]" for k in keys], list(value.values()), mapping
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [f.name for f in dataclasses.fields(value) if hasattr(value, f.name)]
 
         def data(v: list[Any]) -> Any:
-            made = object.__new__(type(value))
+            instance = object.__new__(type(value))
             for name, item in zip(names, v):
-                object.__setattr__(made, name, item)
-            return made
+                object.__setattr__(instance, name, item)
+            return instance
 
         return [f".{n}" for n in names], [getattr(value, n) for n in names], data
     return None
@@ -121,8 +121,8 @@ def slots_of(value: Any) -> dict[str, Any]:
     for kind in type(value).__mro__:
         own = vars(kind).get("__slots__", ())
         names += [own] if isinstance(own, str) else list(own)
-    found = {n: getattr(value, n, _MISSING) for n in names if not n.startswith("__")}
-    return {n: v for n, v in found.items() if v is not _MISSING}
+    attributes = {n: getattr(value, n, _MISSING) for n in names if not n.startswith("__")}
+    return {n: v for n, v in attributes.items() if v is not _MISSING}
 
 
 _MISSING = object()

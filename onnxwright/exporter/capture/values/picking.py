@@ -17,10 +17,10 @@ def looked_up(tag: Any, numbers: Mapping[int, Any]) -> Any:
     if all(isinstance(number, int) and number == n for n, number in numbers.items()):
         return tag
     values = list(numbers.values())
-    found: Any = tensor_of(values[-1])
+    selected: Any = tensor_of(values[-1])
     for n, number in list(numbers.items())[-2::-1]:
-        found = torch.where(tag == n, number, found)
-    return found
+        selected = torch.where(tag == n, number, selected)
+    return selected
 
 
 def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
@@ -28,13 +28,13 @@ def picked_number(tag: Any, numbers: Mapping[int, Any]) -> torch.Tensor:
     session = current()
     assert session is not None
     floats = any(isinstance(number, float) for number in numbers.values())
-    found = looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
+    selected = looked_up(tag, {n: float(v) if floats else int(v) for n, v in numbers.items()})
     whole = frozenset(v for v in numbers.values() if isinstance(v, int))
-    session.numbers.add(found, frozenset() if floats else whole)
-    session.numbers.pick(found, tag, dict(numbers))
+    session.numbers.add(selected, frozenset() if floats else whole)
+    session.numbers.pick(selected, tag, dict(numbers))
     types = (session.numbers.types(number) for number in numbers.values())
-    session.numbers.note_types(found, frozenset().union(*types))
-    return found
+    session.numbers.note_types(selected, frozenset().union(*types))
+    return selected
 
 
 def where(tag: Any, answers: Mapping[int, Any]) -> Any:
@@ -44,17 +44,17 @@ def where(tag: Any, answers: Mapping[int, Any]) -> Any:
         tag: which candidate it is.
         answers: bools and tensors of a truth value, by the numbers of the candidates.
     """
-    known: dict[bool, list[int]] = {True: [], False: []}
+    constant_answers: dict[bool, list[int]] = {True: [], False: []}
     tests: list[Any] = []
     for n, answer in answers.items():
         if isinstance(answer, bool):
-            known[answer].append(n)
+            constant_answers[answer].append(n)
         else:
             tests.append(combined("and", is_number(tag, [n], answers), answer))
-    if known[True] and not known[False] and not tests:
+    if constant_answers[True] and not constant_answers[False] and not tests:
         return True
-    if known[True]:
-        tests.insert(0, is_number(tag, known[True], answers))
+    if constant_answers[True]:
+        tests.insert(0, is_number(tag, constant_answers[True], answers))
     if not tests:
         return False
     return tests[0] if len(tests) == 1 else combined("or", *tests)
@@ -71,9 +71,9 @@ def checked_place(place: torch.Tensor, count: int) -> torch.Tensor:
     return torch.ops.aten.index.Tensor(places, [place.to(torch.int64)])
 
 
-def place_of_key(wanted: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
+def place_of_key(key_tensor: torch.Tensor, keys: Sequence[int]) -> torch.Tensor:
     """The place of a key, one that does not exist for others."""
-    place = torch.full_like(wanted, len(keys), dtype=torch.int64)
+    place = torch.full_like(key_tensor, len(keys), dtype=torch.int64)
     for n, key in enumerate(keys):
-        place = torch.where(wanted == key, n, place)
+        place = torch.where(key_tensor == key, n, place)
     return place

@@ -111,18 +111,18 @@ class Rows(List):
             for name, tensor in column.tensors().items()
         ]
 
-        def made(tensors: Sequence[Any]) -> Rows:
+        def make_rows(tensors: Sequence[Any]) -> Rows:
             rest = iter(tensors)
             columns = [column.with_tensors(rest) for column in self.columns]
             return Rows(columns, self.form)
 
-        return [name for name, _ in named], [tensor for _, tensor in named], made
+        return [name for name, _ in named], [tensor for _, tensor in named], make_rows
 
     def held(self) -> Rows:
         """The rows, which later changes leave as they are."""
-        found: Rows = type(self).__new__(type(self))
-        found.hold(self)
-        return found
+        snapshot: Rows = type(self).__new__(type(self))
+        snapshot.hold(self)
+        return snapshot
 
     # -- items -------------------------------------------------------------------------------------
 
@@ -189,10 +189,10 @@ class Rows(List):
         items = taken(items)
         if isinstance(items, Rows):
             return self.joined_with(items)
-        found: Rows = self
+        extended: Rows = self
         for item in items:
-            found = found.with_item(item)
-        return found
+            extended = extended.with_item(item)
+        return extended
 
     def joined_with(self, other: Rows) -> Rows:
         """The list, and the items of another one."""
@@ -243,9 +243,9 @@ class Rows(List):
 
     def place_of_value(self, value: Any) -> torch.Tensor:
         """The place of the first item that is equal to a value; an error where there is none."""
-        found = self.equal_to(value)
-        count = found.shape[0]
-        place = torch.where(found.any(), found.to(torch.int64).argmax(0), count)
+        matches = self.equal_to(value)
+        count = matches.shape[0]
+        place = torch.where(matches.any(), matches.to(torch.int64).argmax(0), count)
         # Beyond the end, where there is none: an error of the model.
         return torch.arange(count).index_select(0, place.reshape(1)).reshape(())
 
@@ -298,12 +298,14 @@ class Rows(List):
 
     def equal_to(self, value: Any) -> torch.Tensor:
         """For each item whether it is equal to a value: a number, or numbers in the same form."""
-        found = []
+        column_matches = []
         for column, leaf in zip(self.columns, self.form.leaves(value)):
             if column.axis is not None or column.values.ndim != 1:
                 raise self.misuse("in")
-            found.append(column.values == (as_row(leaf) if isinstance(leaf, SYMBOLS) else leaf))
-        return functools.reduce(operator.and_, found)
+            column_matches.append(
+                column.values == (as_row(leaf) if isinstance(leaf, SYMBOLS) else leaf)
+            )
+        return functools.reduce(operator.and_, column_matches)
 
     def order(self, *, reverse: bool) -> torch.Tensor | None:
         """The places of numbers in their order, equal ones as they are; None for other items."""
@@ -326,8 +328,8 @@ class Rows(List):
         return self
 
     def __add__(self, items: Any) -> Any:
-        found = self.with_items(items)
-        return self.copy() if found is self else found
+        extended = self.with_items(items)
+        return self.copy() if extended is self else extended
 
     def __radd__(self, items: Any) -> Any:
         return self.after(items)

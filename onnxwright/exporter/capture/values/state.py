@@ -78,14 +78,14 @@ class State:
         self.taken, self.augmented = self.live if read is None else set(read), set(augmented)
         self.caught = caught
         # The places that branches wrote to: they are slots, after the variables.
-        self._found: list[Place] = []
+        self._places: list[Place] = []
         # The slots of objects that had the attribute of their class.
         self._inherited: set[int] = set()
 
     def slots(self) -> list[Slot]:
         """All slots: variables, then the places that were found."""
         slots = [Slot(n, n in self.live) for n in self.names]
-        for place in self._found:
+        for place in self._places:
             kind, name = type(place.owner).__name__, place.name
             label = f"{kind}.{name}" if isinstance(place, (Attribute, ModuleAttribute)) else name
             slots.append(Slot(label or f"the {kind}", True))
@@ -100,10 +100,10 @@ class State:
         Returns:
             What they hold.
         """
-        for n, place in enumerate(places, len(self.names) + len(self._found)):
+        for n, place in enumerate(places, len(self.names) + len(self._places)):
             if is_inherited(place):
                 self._inherited.add(n)
-        self._found += places
+        self._places += places
         return [value_at(place) for place in places]
 
     def on_other_side(self, values: Sequence[Any], held: Sequence[Any]) -> list[Any]:
@@ -113,15 +113,18 @@ class State:
             values: of the slots before them, on that side.
             held: what the places held before both sides.
         """
-        known = [self._of_class(n) for n in range(len(values), len(values) + len(held))]
-        return [values[n] if n is not None and n < len(values) else v for n, v in zip(known, held)]
+        slots_of_classes = [self._of_class(n) for n in range(len(values), len(values) + len(held))]
+        return [
+            values[n] if n is not None and n < len(values) else v
+            for n, v in zip(slots_of_classes, held)
+        ]
 
     def _of_class(self, n: int) -> int | None:
         """The slot of the attribute of a class that an object has which had none of its own."""
         place = self.place(n) if n in self._inherited else None
         if place is None:
             return None
-        slots = {one.key: m for m, one in enumerate(self._found, len(self.names))}
+        slots = {one.key: m for m, one in enumerate(self._places, len(self.names))}
         for kind in classes_above(place.owner):
             key = Attribute(kind, place.name).key
             if key in slots or place.name in vars(kind):
@@ -150,11 +153,11 @@ class State:
 
     def has(self, place: Place) -> bool:
         """Whether a place is one of the slots."""
-        return any(place.key == one.key for one in self._found)
+        return any(place.key == one.key for one in self._places)
 
     def place(self, n: int) -> Place | None:
         """The place of a slot; None for variables."""
-        return self._found[n - len(self.names)] if n >= len(self.names) else None
+        return self._places[n - len(self.names)] if n >= len(self.names) else None
 
     def owner(self, n: int) -> Any:
         """The container of a slot; None for other slots."""
@@ -199,18 +202,18 @@ class State:
                 values.append(getter())
             except NameError:
                 values.append(UNSET)
-        return values + [value_at(place) for place in self._found]
+        return values + [value_at(place) for place in self._places]
 
     def contents(self, values: Sequence[Any]) -> dict[tuple[int, str | None], Any]:
         """What attributes and containers hold in the values of all slots, by their identity."""
-        found = zip(self._found, values[len(self.names) :])
-        return {(id(place.owner), place.name): value for place, value in found}
+        places_and_values = zip(self._places, values[len(self.names) :])
+        return {(id(place.owner), place.name): value for place, value in places_and_values}
 
     def write(self, values: Sequence[Any]) -> None:
         """Give all slots values."""
         store = current()
         self.setter(values)
-        for place, value in zip(self._found, values[len(self.names) :]):
+        for place, value in zip(self._places, values[len(self.names) :]):
             if is_inherited(place) and value is value_at(place):
                 continue
             if store is not None:

@@ -46,10 +46,10 @@ def operators_of_symbols(changes: Changes, model: Any) -> None:
 def _comparison(name: str, before: Any) -> Callable[..., Any]:
     """A comparison of floats, any of which may be NaN or infinity."""
 
-    def method(*given: Any) -> Any:
-        if current() is None or not _are_floats(given):
-            return before(*given)
-        return _of_any_floats(name, given, before)
+    def method(*operands: Any) -> Any:
+        if current() is None or not _are_floats(operands):
+            return before(*operands)
+        return _of_any_floats(name, operands, before)
 
     return method
 
@@ -57,13 +57,13 @@ def _comparison(name: str, before: Any) -> Callable[..., Any]:
 def _arithmetic(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
     """A method of symbolic numbers that takes comparisons as 0 and 1, and any exponent."""
 
-    def method(*given: Any) -> Any:
+    def method(*arguments: Any) -> Any:
         if current() is None:
-            return NotImplemented if before is None else before(*given)
-        operands = list(reversed(given) if swapped else given)
+            return NotImplemented if before is None else before(*arguments)
+        operands = list(reversed(arguments) if swapped else arguments)
         refuse_caught(OPERATIONS[name], operands)
-        has_truth = any(isinstance(v, torch.SymBool) for v in given)
-        if name == "pow" and (has_truth or any(map(is_unknown, given))):
+        has_truth = any(isinstance(v, torch.SymBool) for v in arguments)
+        if name == "pow" and (has_truth or any(map(is_unknown, arguments))):
             if not (isinstance(operands[1], int) and operands[1] >= 0):
                 return operation(name, *operands)
         if has_truth:
@@ -72,9 +72,9 @@ def _arithmetic(name: str, before: Any, swapped: bool) -> Callable[..., Any]:
             return OPERATIONS[name].python(*whole)
         if before is None:
             return NotImplemented
-        if not _are_floats(given):
-            return before(*given)
-        return _of_any_floats(name, operands, lambda *_: before(*given))
+        if not _are_floats(arguments):
+            return before(*arguments)
+        return _of_any_floats(name, operands, lambda *_: before(*arguments))
 
     return method
 
@@ -88,9 +88,9 @@ def _are_floats(values: Sequence[Any]) -> bool:
 def _of_any_floats(name: str, operands: Sequence[Any], before: Callable[..., Any]) -> Any:
     """What an operator gives: by tensors where PyTorch cancels a symbol of NaN or infinity."""
     if not any(isinstance(v, float) and not math.isfinite(v) for v in operands):
-        found = before(*operands)
-        if floats_of_run_time(operands) <= floats_of_run_time([found]):
-            return found
+        symbolic = before(*operands)
+        if floats_of_run_time(operands) <= floats_of_run_time([symbolic]):
+            return symbolic
     return operation(name, *operands)
 
 

@@ -83,10 +83,10 @@ def text(*parts: Any) -> Any:
     Args:
         parts: texts, and tuples of a value, the conversion ("r", "s", "a" or "") and the format.
     """
-    made: Any = ""
+    joined_text: Any = ""
     for part in parts:
-        made = made + (part if isinstance(part, str) else each(_formatted, *part))
-    return made
+        joined_text = joined_text + (part if isinstance(part, str) else each(_formatted, *part))
+    return joined_text
 
 
 def _formatted(value: Any, conversion: str, spec: str) -> Any:
@@ -137,8 +137,8 @@ def format_(template: str, *args: Any, **kwargs: Any) -> Any:
 
 def percent(template: Any, values: Any) -> Any:
     """`template % values`."""
-    given = values if isinstance(values, tuple) else (values,)
-    if any(map(_is_of_run_time, map(_constant, given))):
+    template_values = values if isinstance(values, tuple) else (values,)
+    if any(map(_is_of_run_time, map(_constant, template_values))):
         return TextOfNumber(template)
     if isinstance(values, tuple):
         return each(lambda one, *parts: _marked(lambda: one % parts), template, *values)
@@ -228,12 +228,12 @@ def warn_texts(texts: Texts) -> None:
         warn(messages.TextOfNumber(span=line_of(*place)))
 
 
-def record_texts(changes: Changes, found: Texts) -> None:
+def record_texts(changes: Changes, texts: Texts) -> None:
     """Record the lines that make a text of a number or a tensor of run time.
 
     Args:
         changes: undo it.
-        found: the lines are added, but for texts of errors and of calls whose result nobody reads.
+        texts: the lines are added, but for texts of errors and of calls whose result nobody reads.
     """
 
     def recording(method: Callable[..., str]) -> Callable[..., str]:
@@ -244,7 +244,7 @@ def record_texts(changes: Changes, found: Texts) -> None:
                     return "a number"
                 place = formatting_line()
                 if is_text_used(*place):
-                    found.setdefault(place)
+                    texts.setdefault(place)
             return method(self, *args)
 
         return text
