@@ -32,7 +32,7 @@ class Refine(torch.nn.Module):
             steps.append(n)
         if len(kept) == 0:
             return x[:0], torch.zeros(0, dtype=torch.int64)
-        return torch.stack(kept), torch.tensor(steps)
+        return torch.stack(kept), torch.tensor(steps, dtype=torch.int64)
 
 
 # What a library decides is written for the model; here, how it reads a number.

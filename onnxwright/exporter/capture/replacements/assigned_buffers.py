@@ -87,9 +87,9 @@ class _Hooks:
             and ((id(names), name) not in self._caches or _form(old) == _form(new))
         ]
         store = current()
-        known = None if store is None else store.stand_ins
+        stand_ins = None if store is None else store.stand_ins
         for _, name, old, new in assigned:
-            if known is not None and known.is_renamed(old):
+            if stand_ins is not None and stand_ins.is_renamed(old):
                 _refuse(name, new)
         olds = {_memory(old) for *_, old, _ in assigned}
         results = _with_copies(results, olds)

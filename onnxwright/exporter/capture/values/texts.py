@@ -105,8 +105,8 @@ def _marked(make: Callable[[], str]) -> str:
     """The text that a function makes; methods of the user may format values of run time in it."""
     around, _now.formatted = getattr(_now, "formatted", None), []
     try:
-        made = make()
-        return TextOfNumber(made) if _now.formatted else made
+        whole = make()
+        return TextOfNumber(whole) if _now.formatted else whole
     finally:
         _now.formatted = around
 
