@@ -20,10 +20,16 @@ from onnxwright.exporter.capture.session.session import current
 from onnxwright.exporter.places import line_of
 
 _T = torch.Tensor
-_IN_PLACE = frozenset(
-    getattr(_T, name) for name in dir(_T)
-    if name.startswith("__i") or (name.endswith("_") and not name.endswith("__"))
+# What is called for `x += y` and the like, and methods whose names end in `_` and that give values.
+_OPERATORS = (
+    "add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+    "rshift",
 )  # fmt: skip
+_METHODS = {name for name in dir(_T) if name.endswith("_") and not name.endswith("__")}
+_IN_PLACE = frozenset(
+    getattr(_T, name)
+    for name in (*_METHODS - {"requires_grad_", "detach_"}, *(f"__i{n}__" for n in _OPERATORS))
+)
 
 
 class SliceWrites(CallHandler):
